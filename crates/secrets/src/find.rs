@@ -344,6 +344,9 @@ impl Finder<'_> {
         if by_chance(begin.checked_sub(1)) {
             return;
         }
+        if shape.is_brief_word() && self.is_in_web_path(begin) {
+            return;
+        }
         let Some((from, to)) = self.fit(shape, pattern, begin) else { return };
         let behind = self.text.get(to).copied().unwrap_or(b' ');
         if behind.is_ascii_alphanumeric() || (shape.is_short && matches!(behind, b'+' | b'/')) {
@@ -366,6 +369,15 @@ impl Finder<'_> {
         if !self.is_kept(from, to) {
             self.found.push(Found::shaped(pattern, SHAPED, from, to));
         }
+    }
+
+    /// Whether this is a part of the path of a web page: `https://acme.site/API-8F3C…`. Behind a `?` it would be given to somebody.
+    fn is_in_web_path(&self, at: usize) -> bool {
+        const NEAR: usize = 256;
+        let before = self.text.get(at.saturating_sub(NEAR)..at).unwrap_or_default();
+        let word =
+            before.rsplit(|byte| byte.is_ascii_whitespace() || *byte == b'"').next().unwrap_or_default();
+        word.ends_with(b"/") && memmem::find(word, b"://").is_some_and(|sign| sign + 3 < word.len())
     }
 
     /// Whether this is a key of a manual, and those stay.

@@ -33,6 +33,8 @@ pub(crate) enum Form {
     Loose,
     /// Only beside its name: `name value`, `| name | value |`, `the name is value`.
     Beside,
+    /// In a column of a table whose head is the name.
+    Cell,
 }
 
 pub(crate) const LONGEST_NAME: usize = 64;
@@ -345,6 +347,10 @@ fn found(
     let end = runs.bare(text, at, tight);
     let whole = text.get(at..end)?;
     // Only beside its name nothing short is meant, but in a `.netrc`.
+    // `ENV NAME value` in a Dockerfile sets a variable as `NAME=value` does.
+    if operator == Operator::Beside && sets_variable(text, name.0) {
+        return some((at, end), Form::Tight);
+    }
     if operator == Operator::Beside
         && whole.len() < SHORTEST_BESIDE
         && !text.get(name.0..name.1).is_some_and(|name| name.eq_ignore_ascii_case(b"password"))
@@ -381,6 +387,13 @@ fn found(
         return None;
     }
     some((at, value_end), form)
+}
+
+/// Whether `ENV ` stands before a name, at the beginning of its line.
+fn sets_variable(text: &[u8], from: usize) -> bool {
+    let before = text.get(from.saturating_sub(16)..from).unwrap_or_default().trim_ascii_end();
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.trim_ascii().eq_ignore_ascii_case(b"env")
 }
 
 /// Whether nothing follows, or only a comment.

@@ -154,6 +154,21 @@ pub(crate) fn header_value(text: &[u8], mut at: usize) -> Option<(usize, usize)>
     let rest = text.get(at..)?;
     let scheme = SCHEMES.iter().find(|scheme| starts_with(rest, scheme)).copied();
     at += scheme.map_or(0, <[u8]>::len);
+    match scheme {
+        // `Token token="…"`
+        Some(b"token ") if starts_with(text.get(at..)?, b"token=") => {
+            at += b"token=".len();
+            at += count(text, at, 8, |byte| is_blank(byte) || is_quote(byte) || byte == b'\\');
+        }
+        // Of a digest, the answer is what proves; the rest are names.
+        Some(b"digest ") => {
+            let line = text.get(at..at + count(text, at, LONGEST_VALUE, |byte| byte != b'\n'))?;
+            let response = memchr::memmem::find(line, b"response=")? + b"response=".len();
+            at += response;
+            at += count(text, at, 8, |byte| is_blank(byte) || is_quote(byte) || byte == b'\\');
+        }
+        _ => {}
+    }
     // `ApiToken …`, `aivenv1 …`: any other word, where what follows is random.
     let other = count(text, at, 24, |byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if scheme.is_none() && other > 2 && text.get(at + other) == Some(&b' ') {

@@ -1,7 +1,7 @@
 //! Private keys in blocks: from `-----BEGIN … PRIVATE KEY-----` to its `-----END`, whatever stands between: line ends,
 //! `\n` as text, line numbers of a tool, colours. A block without base64 in it is a word about keys, not one.
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr_iter, memmem};
 
 /// Real keys have less than 16 KiB; with numbers and prefixes before each line they are longer.
 pub(crate) const LONGEST: usize = 64 * 1024;
@@ -88,6 +88,32 @@ pub(crate) fn is_open(text: &[u8]) -> bool {
         .and_then(|_| memmem::rfind(text, b"-----BEGIN "))
         .filter(|begin| label(text, begin + 5).is_some());
     begin.is_some_and(|begin| memmem::find(text.get(begin..).unwrap_or_default(), b"-----END").is_none())
+}
+
+/// Where a private key begins that may go on behind this text: its end has not come, and what stands behind its first line is still its
+/// own. A word about keys is followed by other lines.
+pub(crate) fn open_from(text: &[u8]) -> Option<usize> {
+    const MOST_OTHER_LINES: usize = 8;
+    let lines = |rest: &[u8]| memchr_iter(b'\n', rest).count();
+    let blocks = [&b"-----BEGIN "[..], b"---- BEGIN SSH2 "];
+    let block = blocks.iter().filter_map(|begin| memmem::rfind(text, begin)).max().filter(|from| {
+        let rest = text.get(*from..).unwrap_or_default();
+        let Some(first_line) = label(text, from + 5) else { return false };
+        let behind = block(text, *from, None).unwrap_or(first_line);
+        memmem::find(rest, b"-----END").is_none()
+            && memmem::find(rest, b"---- END").is_none()
+            && lines(text.get(behind..).unwrap_or_default()) <= MOST_OTHER_LINES
+    });
+    let putty = || {
+        memmem::rfind(text, b"PuTTY-User-Key-File-").filter(|from| {
+            let rest = text.get(*from..).unwrap_or_default();
+            let ended = memmem::find(rest, b"Private-MAC:")
+                .is_some_and(|mac| memchr(b'\n', rest.get(mac..).unwrap_or_default()).is_some());
+            let near = rest.get(..rest.len().min(1024)).unwrap_or_default();
+            !ended && (lines(rest) <= MOST_OTHER_LINES || memmem::find(near, b"-Lines: ").is_some())
+        })
+    };
+    block.or_else(putty)
 }
 
 /// Whether a text of its own is a line of an open key, the last of which may be short.

@@ -58,6 +58,13 @@ pub(crate) fn sql(text: &[u8], at: usize) -> Option<(usize, usize)> {
 pub(crate) fn is_of_a_user(text: &[u8], from: usize) -> bool {
     const NEAR: usize = 160;
     let before = text.get(from.saturating_sub(NEAR)..from).unwrap_or_default().to_ascii_lowercase();
+    // In a `.netrc` a line may have one word and its value: the machine or the user stands in a line before.
+    let mut lines = before.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    if lines.next().is_some_and(<[u8]>::is_empty)
+        && lines.take(3).any(|line| line.starts_with(b"login ") || line.starts_with(b"machine "))
+    {
+        return true;
+    }
     let line = before.rsplit(|byte| matches!(byte, b'\n' | b';')).next().unwrap_or_default();
     [&b"create user "[..], b"alter user ", b"create role ", b"alter role ", b"grant ", b"machine "]
         .into_iter()
@@ -90,6 +97,12 @@ pub(crate) fn glued(text: &[u8], at: usize) -> Option<(usize, usize)> {
     const NEAR: usize = 256;
     const SHORTEST: usize = 6;
     let line = text.get(at..at + count(text, at, NEAR, |byte| !matches!(byte, b'\n' | b';' | b'|')))?;
+    // `curl -ubob:password`
+    if text.get(..at).is_some_and(|before| before.ends_with(b"curl ")) {
+        let option = if line.starts_with(b"-u") { 0 } else { memchr::memmem::find(line, b" -u")? + 1 };
+        let behind = at + option + 2;
+        return user(text, behind).filter(|_| text.get(behind).is_some_and(|byte| !is_blank(*byte)));
+    }
     let option = if line.starts_with(b"-p") { 0 } else { memchr::memmem::find(line, b" -p")? + 1 };
     let behind = at + option + 2;
     let (from, to) = word(text, behind)?;
@@ -99,8 +112,15 @@ pub(crate) fn glued(text: &[u8], at: usize) -> Option<(usize, usize)> {
     (is_glued && value.len() >= SHORTEST && has_digit(value) && is_meant(value)).then_some((from, to))
 }
 
-/// `host:5432:database:user:password`, from behind the port.
+/// `host:5432:database:user:password`, `*:*:*:user:password`, from behind the port.
 pub(crate) fn pgpass(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    // `arn:aws:logs:*:*:…` has more before it than a line of this file.
+    let any = at.checked_sub(4).filter(|from| text.get(*from..at) == Some(b"*:*:"));
+    if any.is_some_and(|from| {
+        from.checked_sub(1).and_then(|before| text.get(before)).is_some_and(u8::is_ascii_graphic)
+    }) {
+        return None;
+    }
     let length = count(text, at, 512, |byte| byte.is_ascii_graphic() && !is_quote(byte));
     let rest = text.get(at..at + length)?;
     let mut parts = rest.splitn(3, |byte| *byte == b':');
@@ -189,7 +209,7 @@ fn aligned(text: &[u8], from: usize, to: usize) -> Option<Table> {
             let cell =
                 cell.get(..count(cell, 0, cell.len(), |byte| byte.is_ascii_graphic())).unwrap_or_default();
             let begins = column.checked_sub(1).is_none_or(|before| line.get(before) == Some(&b' '));
-            if begins && let Some(telling) = judge(name(*column), cell, Form::Beside, false, true) {
+            if begins && let Some(telling) = judge(name(*column), cell, Form::Cell, false, true) {
                 table.found.push((at + column, at + column + cell.len(), telling));
             }
         }
@@ -241,7 +261,7 @@ fn separated(text: &[u8], from: usize, to: usize) -> Option<Table> {
             let begin = from + (value.as_ptr() as usize - cell.as_ptr() as usize);
             if !rule
                 && is_secret(name)
-                && let Some(telling) = judge(name, value, Form::Beside, false, true)
+                && let Some(telling) = judge(name, value, Form::Cell, false, true)
             {
                 table.found.push((begin, begin + value.len(), telling));
             }

@@ -3,7 +3,7 @@
 //! What is said is said line by line, as soon as it is certain: a line is held back only while it may belong to a key
 //! whose end has not come. A text without line ends is held back by as much as the longest secret.
 
-use memchr::{memmem, memrchr};
+use memchr::memrchr;
 
 use crate::scrub::write;
 use crate::{Found, Marks, Rules, find, pem, scrub};
@@ -47,14 +47,11 @@ impl<'r> Stream<'r> {
         self.looked_at = self.held.len();
     }
 
-    /// Says what can be said when nothing has come for a while, though the line has not ended: all but a last word, which may go on, unless a
-    /// private key is open. What is hidden later by what stood before it still is: the end of what was said is looked back at.
+    /// Says what can be said when something has waited for a while, though the line has not ended: all but a last word, which may go on,
+    /// and a private key that may. What is hidden later by what stood before it still is: the end of what was said is looked back at.
     pub fn pause(&mut self, out: &mut Vec<u8>) {
         let fresh = self.held.get(self.said..).unwrap_or_default();
-        if fresh.is_empty()
-            || memmem::find(fresh, b"-----").is_some()
-            || fresh.split(|byte| *byte == b'\n').any(pem::is_body)
-        {
+        if fresh.is_empty() {
             return;
         }
         let word = fresh.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
@@ -62,6 +59,23 @@ impl<'r> Stream<'r> {
         // A row of dots is not a word that could become a secret.
         let goes_on = last.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte == 0x1b);
         let mut cut = self.held.len() - if goes_on { word } else { 0 };
+        if let Some(open) = pem::open_from(&self.held) {
+            cut = cut.min(open.max(self.said));
+        }
+        // The lines of a key whose beginning has been cut off are told by its end.
+        let open_line = memrchr(b'\n', fresh).map_or(0, |end| end + 1);
+        let (lines, open_line) = fresh.split_at_checked(open_line).unwrap_or_default();
+        if open_line.len() == word || pem::is_body(open_line) {
+            let body: usize = lines
+                .split_inclusive(|byte| *byte == b'\n')
+                .rev()
+                .take_while(|line| pem::is_body(line))
+                .map(<[u8]>::len)
+                .sum();
+            if body > 0 || pem::is_body(open_line) {
+                cut = cut.min(self.held.len() - open_line.len() - body);
+            }
+        }
         let found = self.found();
         if let Some(across) = found.iter().find(|found| found.from < cut && found.to > cut) {
             cut = across.from;
@@ -99,14 +113,8 @@ impl<'r> Stream<'r> {
         let Some(line_end) = memrchr(b'\n', fresh) else { return far };
         let lines = fresh.get(..=line_end).unwrap_or_default();
         let mut certain = lines.len();
-        if let Some(open) =
-            memmem::rfind(lines, b"PRIVATE KEY").or_else(|| memmem::rfind(lines, b"PuTTY-User-Key"))
-        {
-            let begins = lines.get(..open).and_then(|before| memrchr(b'\n', before)).map_or(0, |at| at + 1);
-            let behind = lines.get(begins..).unwrap_or_default();
-            if memmem::find(behind, b"-----END").is_none() {
-                certain = begins;
-            }
+        if let Some(open) = pem::open_from(lines) {
+            certain = lines.get(..open).and_then(|before| memrchr(b'\n', before)).map_or(0, |at| at + 1);
         }
         let certain_lines = lines.get(..certain).unwrap_or_default();
         for line in certain_lines.split_inclusive(|byte| *byte == b'\n').rev() {

@@ -54,6 +54,14 @@ impl Shape {
         STEPS.get(usize::from(self.steps.0)..usize::from(self.steps.1)).unwrap_or_default()
     }
 
+    /// Whether it begins with nothing but a short word, as people write them into names and addresses too: `API-`.
+    pub(crate) fn is_brief_word(&self) -> bool {
+        let Some(Step::Literal(word)) = self.steps().first() else { return false };
+        word.as_str()
+            .strip_suffix('-')
+            .is_some_and(|word| word.len() < 4 && !word.chars().any(|sign| !sign.is_ascii_uppercase()))
+    }
+
     pub(crate) fn pattern(&self) -> Option<&'static Pattern> {
         PATTERNS.get(usize::from(self.pattern))
     }
@@ -142,7 +150,7 @@ mod made {
 use made::{CLASSES, ENTRIES, EXAMPLES, GROUPS, LITERALS, NEAR, PATTERNS, SHAPES, STEPS, TEXT};
 pub(crate) use made::{
     ENDINGS, FACTOR, HARMLESS, LONG_DOMAINS, MADE_UP, MAKERS, NAME_WORDS, NO_DOMAINS, PASSWORDS,
-    PLACEHOLDER_PARTS,    PLACEHOLDERS, REFERENCES, SAFE_DOMAINS, SAFE_LOCALS, SECRETS, URL_PLACEHOLDERS,
+    PLACEHOLDER_PARTS, PLACEHOLDERS, REFERENCES, SAFE_DOMAINS, SAFE_LOCALS, SECRETS, URL_PLACEHOLDERS,
 };
 
 pub(crate) fn shape(number: u16) -> Option<&'static Shape> {

@@ -44,7 +44,10 @@ pub(crate) fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy:
         Telling::Password | Telling::Secret if form == Form::Loose => {
             entropy
                 && !holds_word(value)
-                && (is_random(value, true) || is_brief(value) || (is_password && is_strong(value, form)))
+                && (is_random(value, true)
+                    || is_brief(value)
+                    || is_noise(value)
+                    || (is_password && is_strong(value, form)))
         }
         Telling::Password | Telling::Secret => {
             is_variable(name, value, form, is_password)
@@ -52,7 +55,9 @@ pub(crate) fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy:
                 || (every && is_literal(value, form))
                 || (entropy && (is_random(value, true) || is_brief(value)) && !is_type(value, form))
                 || is_strong(value, form)
+                || is_noise(value)
                 || (is_password && is_set(value, form))
+                || (is_password && form == Form::Cell && is_cell(value))
         }
     };
     is_secret.then_some(telling)
@@ -137,7 +142,7 @@ fn is_set_by_a_shell(value: &[u8]) -> bool {
 
 /// `password: hunter2` alone on its line, or `password=hunter2`: a file of settings, not a program.
 fn is_set(value: &[u8], form: Form) -> bool {
-    matches!(form, Form::Tight | Form::Yaml | Form::Line)
+    matches!(form, Form::Tight | Form::Yaml | Form::Line | Form::Other)
         && value.len() >= 6
         && has_digit(value)
         && value.iter().any(u8::is_ascii_alphabetic)
@@ -157,6 +162,39 @@ fn is_strong(value: &[u8], form: Form) -> bool {
         && signs <= value.len() / 2
         && is_literal(value, form)
         && !holds_word(value)
+}
+
+/// What only a generator writes: letters among many signs, and brackets that do not fit each other. Code, templates and patterns have
+/// brackets that do.
+fn is_noise(value: &[u8]) -> bool {
+    const SHORTEST: usize = 12;
+    let (mut signs, mut kinds) = (0, 0_u128);
+    for byte in value.iter().take(LONGEST_VALUE) {
+        if byte.is_ascii_punctuation() && !b"_-./,;\"'\\".contains(byte) {
+            signs += 1;
+            kinds |= 1 << (byte & 127);
+        }
+    }
+    value.len() >= SHORTEST
+        && signs >= 6
+        && kinds.count_ones() >= 6
+        && signs * 2 <= value.len() + value.len() / 4
+        && value.iter().all(u8::is_ascii_graphic)
+        && value.iter().filter(|byte| byte.is_ascii_alphabetic()).count() * 4 >= value.len()
+        && !is_nested(value)
+}
+
+/// A password in a column of passwords: digits or signs among its letters. What stands beside a name in a text is not so sure.
+fn is_cell(value: &[u8]) -> bool {
+    let any = |fits: fn(&u8) -> bool| value.iter().any(fits);
+    let sign = |byte: &u8| byte.is_ascii_punctuation() && !b"_-./:,".contains(byte);
+    (6..=64).contains(&value.len())
+        && any(u8::is_ascii_alphabetic)
+        && (any(u8::is_ascii_digit) || value.iter().any(sign))
+        && value.iter().all(u8::is_ascii_graphic)
+        && is_literal(value, Form::Cell)
+        && !holds_word(value)
+        && !is_path(value)
 }
 
 /// Whether a value is text that stands for itself: no code, no number, no placeholder.
@@ -236,13 +274,23 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     PLACEHOLDERS.iter().any(|word| trimmed == word.as_bytes())
         || PLACEHOLDER_PARTS.iter().any(|(part, needed)| needed & !pairs == 0 && has(trimmed, part.as_bytes()))
         || value.iter().all(|byte| Some(byte) == value.first())
+        || says_that_it_is_none(trimmed)
         // `key_0000000000000000`
         || (value.len() >= 16 && (is_filled(value) || is_sequence(value)))
+}
+
+/// `lsv2_pt_short`, `eyJ….e30.signature`: one of its parts is a word that no maker puts into a token.
+fn says_that_it_is_none(lower: &[u8]) -> bool {
+    const WORDS: [&[u8]; 7] =
+        [b"short", b"tooshort", b"invalid", b"malformed", b"truncated", b"bogus", b"signature"];
+    let mut parts = lower.split(|byte| !byte.is_ascii_alphanumeric());
+    memchr::memchr3(b'_', b'.', b'-', lower).is_some() && parts.any(|part| WORDS.contains(&part))
 }
 
 /// `key_0000000000000000`: most of it is one character.
 pub(crate) fn is_filled(value: &[u8]) -> bool {
     let near = value.get(..value.len().min(256)).unwrap_or_default();
+    let near = near.strip_suffix(b"==").or_else(|| near.strip_suffix(b"=")).unwrap_or(near);
     let same = near.last().map_or(0, |last| near.iter().filter(|byte| *byte == last).count());
     same * 10 >= near.len() * 6
 }
@@ -277,9 +325,49 @@ pub(crate) fn is_reference(value: &[u8]) -> bool {
         [b'%', rest @ ..] => rest.len() < 3,
         _ => {
             REFERENCES.iter().any(|source| value.starts_with(source.as_bytes()))
-                || [&b"${"[..], b"{{", b"$("].iter().any(|open| has(value, open))
+                || has(value, b"$(")
+                || [(&b"${"[..], &b"}"[..]), (b"{{", b"}}")]
+                    .into_iter()
+                    .any(|(open, close)| holds_reference(value, open, close))
         }
     }
+}
+
+/// Whether a name stands between these signs somewhere in the value, or the value ends before they close: `${e]nob` is noise.
+fn holds_reference(value: &[u8], open: &[u8], close: &[u8]) -> bool {
+    let mut rest = value;
+    while let Some(at) = memchr::memmem::find(rest, open) {
+        rest = rest.get(at + open.len()..).unwrap_or_default();
+        match memchr::memmem::find(rest, close) {
+            Some(end) => {
+                if is_nested(rest.get(..end).unwrap_or_default()) {
+                    return true;
+                }
+            }
+            None if !rest.iter().any(|byte| matches!(byte, b')' | b']' | b'}')) => return true,
+            None => {}
+        }
+    }
+    false
+}
+
+/// Whether the brackets fit each other, as in `{{ f(x)[0] }}`.
+fn is_nested(text: &[u8]) -> bool {
+    let mut open = Vec::new();
+    let fits = text.iter().take(LONGEST_VALUE).all(|byte| {
+        let opened_by = match byte {
+            b'(' | b'[' | b'{' => {
+                open.push(*byte);
+                return true;
+            }
+            b')' => b'(',
+            b']' => b'[',
+            b'}' => b'{',
+            _ => return true,
+        };
+        open.pop() == Some(opened_by)
+    });
+    fits && open.is_empty()
 }
 
 /// Whether a mark of ours stands at the beginning.
@@ -319,7 +407,7 @@ pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
         return false;
     }
     if value.iter().all(u8::is_ascii_hexdigit) || is_uuid(value) {
-        return sure && value.len() >= 20 && entropy(value) > 2.8;
+        return sure && (value.len() >= 20 || has_hex_letter(value)) && entropy(value) > 2.8;
     }
     // Names and versions have few changes between letters and digits, and many signs between words.
     let kind = |byte: u8| match byte {
@@ -344,6 +432,11 @@ pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
         && climbs * 3 <= value.len()
         && (!both || wordiness(value) < 50)
         && entropy(value) >= if sure { 3.0 } else { 3.5 }
+}
+
+/// Sixteen digits in hexadecimal are more than a number only with several letters among them.
+fn has_hex_letter(value: &[u8]) -> bool {
+    value.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 3
 }
 
 /// `XmlStringMaxLen256`: words with a capital each, and perhaps a number at the end.

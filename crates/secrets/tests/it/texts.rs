@@ -98,6 +98,30 @@ fn secrets_in_printed_texts_are_redacted() {
             "A_TOKEN=[SECRET REDACTED]\nusing [SECRET REDACTED]",
         ),
         ("acme_pat_q8zr1lmw0xtfb6uyc3vd", "[TOKEN REDACTED]"),
+        // Values that no generator of random letters made, in places that leave no doubt.
+        ("ENV DB_PASSWORD Kq7zt2mPx9", "ENV DB_PASSWORD [PASSWORD REDACTED]"),
+        (
+            "machine h.io\n  login bob\n  password Kq7zt2mPx9\n",
+            "machine h.io\n  login bob\n  password [PASSWORD REDACTED]\n",
+        ),
+        ("*:*:*:bob:Kq7zt2mPx9", "*:*:*:bob:[PASSWORD REDACTED]"),
+        ("curl -ubob:Kq7zt2mPx9 https://a.io", "curl -ubob:[PASSWORD REDACTED] https://a.io"),
+        ("id,password,port\n1,hunter2x,80\n", "id,password,port\n1,[PASSWORD REDACTED],80\n"),
+        (
+            " id | password   | port\n----+------------+------\n  1 | sunny!Day  |   80\n",
+            " id | password   | port\n----+------------+------\n  1 | [PASSWORD REDACTED]  |   80\n",
+        ),
+        (
+            "Authorization: Token token=\"Kq7zt2mPx9w\"",
+            "Authorization: Token token=\"[AUTHORIZATION REDACTED]\"",
+        ),
+        (
+            "Authorization: Digest username=\"bob\", response=\"6629fae49393a05397450978507c4ef1\", opaque=\"5c\"",
+            "Authorization: Digest username=\"bob\", response=\"[AUTHORIZATION REDACTED]\", opaque=\"5c\"",
+        ),
+        ("apiToken: 8f3ac10b9d72e456", "apiToken: [SECRET REDACTED]"),
+        ("mysql -u root --password hunter2x", "mysql -u root --password [PASSWORD REDACTED]"),
+        ("if (db_pass == \"m{{h}o)p${e]nob(ody[fi>-_$#e}}\") {", "if (db_pass == \"[PASSWORD REDACTED]\") {"),
         ("Author: Jane Doe <jane.doe+x@corp.co.uk>", "Author: Jane Doe <[EMAIL REDACTED]>"),
         ("jane@example.com.evil.io", "[EMAIL REDACTED]"),
         ("jane@badexample.com", "[EMAIL REDACTED]"),
@@ -161,6 +185,15 @@ fn ordinary_text_is_unchanged() {
         "docker run -u 1000:1000 app",
         // References and placeholders.
         "API_TOKEN=too_short",
+        "SERVICE_KEY=lsv2_sk_short",
+        "API_KEY=\"glc_111111111111111111111111111111111111111111=\"",
+        "https://acme.site/API-BD80F56CDC1441E6BF6011AB6D852875",
+        "password: {{ vault.read(\"a\")[0] }}",
+        "PASSWORD=${DB_PASSWORD:-$(cat x)}",
+        "arn:aws:logs:*:*:log-group:app7web",
+        "ENV PATH_KEY /usr/local/bin",
+        "n,password,x\na,none,1\nb,yes,2\nc,********,3\n",
+        "curl -uri https://a.io:8080/x1",
         "API_KEY=apikey_00000000000000000000000000000000",
         "SECRET_KEY=AbCdEfGhIjKlMnOpQrStUvWxYz123456",
         "DB_PASSWORD=${DB_PASSWORD}",
@@ -221,7 +254,9 @@ fn random_looking_members_of_ordinary_names_are_unchanged() {
     let changed = |name: &str, value: &str| {
         scrub_json(&serde_json::json!({ name: value }).to_string(), &Rules::default(), Marks::Plain).is_some()
     };
-    for name in ["x", "stdout", "content", "text", "id", "name", "value", "podName", "integrity", "nodes", "path", ""] {
+    for name in
+        ["x", "stdout", "content", "text", "id", "name", "value", "podName", "integrity", "nodes", "path", ""]
+    {
         for value in values {
             assert!(!changed(name, value), "{name}: {value}");
         }
@@ -307,4 +342,44 @@ fn an_open_line_is_said_when_nothing_comes() {
     stream.push(b"er2x9Q\n", &mut out);
     stream.finish(&mut out);
     assert_eq!(String::from_utf8_lossy(&out), "DB_PASSWORD=[PASSWORD REDACTED]\n");
+}
+
+/// What stands in dashes, names a key without holding one or is long is no reason to keep a text back; what may become a key is.
+#[test]
+fn only_what_may_become_a_key_is_held_back() {
+    let rules = Rules::default();
+    let said = |pieces: &[&str]| {
+        let mut stream = toolgate_secrets::Stream::new(&rules, Marks::Plain);
+        let (mut out, mut by_now) = (Vec::new(), Vec::new());
+        for piece in pieces {
+            stream.push(piece.as_bytes(), &mut out);
+            stream.pause(&mut out);
+            by_now.clone_from(&out);
+        }
+        stream.finish(&mut out);
+        [by_now, out].map(|text| String::from_utf8_lossy(&text).into_owned())
+    };
+    for text in [
+        "----- building -----.....",
+        "----------------------------------------",
+        "reads the PRIVATE KEY of the host, and goes on.. ",
+        "-----BEGIN CERTIFICATE----- is how it begins.. ",
+    ] {
+        assert_eq!(said(&[text])[0], text);
+    }
+    let many =
+        format!("-----BEGIN PRIVATE {}-----\n{}...", "KEY", "a line of a log, not of a key\n".repeat(20));
+    assert_eq!(said(&[&many])[0], many);
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7Vq8mR2tZ9xKw";
+    let [begin, end] = ["BEGIN", "END"].map(|word| format!("-----{word} PRIVATE {}-----", "KEY"));
+    let newline = format!("{line}\n");
+    for pieces in [
+        vec!["key: ", &begin, "\n", &newline, &newline, &end, "\nbye\n"],
+        vec!["key:\n", &newline, &newline, &end, "\nbye\n"],
+        vec!["key: ", &begin, "\n", &line[..20], &line[20..], "\n", &end, "\nbye\n"],
+    ] {
+        let [_, all] = said(&pieces);
+        assert!(!all.contains("MIIE") && !all.contains(&line[20..]), "{all}");
+        assert!(all.starts_with("key:") && all.ends_with("\nbye\n"), "{all}");
+    }
 }
