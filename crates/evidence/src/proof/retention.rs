@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
+use toolgate_secrets::redact;
 
 use super::files::write_private;
 use super::index;
@@ -90,7 +91,14 @@ pub struct Dropped {
 
 /// Drops the full files whose records are all older than this time. The growing one stays. Everything is sealed before, and a record
 /// says what was dropped, and by whom.
-pub fn prune(state_dir: &Path, before: &str, by: &str, now: SystemTime) -> Result<Dropped, RetentionError> {
+///
+/// `who`: who wants it and how that is known, as the record is to say it.
+pub fn prune(
+    state_dir: &Path,
+    before: &str,
+    who: &[(&str, &str)],
+    now: SystemTime,
+) -> Result<Dropped, RetentionError> {
     seal(state_dir, now, false)?;
     let mut dropped = Dropped::default();
     let all = files::older(state_dir)?;
@@ -115,7 +123,7 @@ pub fn prune(state_dir: &Path, before: &str, by: &str, now: SystemTime) -> Resul
         return Err(RetentionError::Busy);
     }
     // INVARIANT: the record comes first. Whoever is killed in between has dropped less than it says.
-    own(state_dir, PRUNED, &[("through", dropped.through.to_string()), ("by", by.to_owned())], now)?;
+    own(state_dir, PRUNED, ("through", dropped.through), who, now)?;
     write_private(&state_dir.join(DROPPED), dropped.through.to_string().as_bytes(), true)?;
     for path in old {
         fs::remove_file(path).map_err(|error| LedgerError::about(path, error))?;
@@ -151,7 +159,14 @@ struct Rest<'r> {
 
 /// Erases the text of one record, in its place: number, time, decision and link stay, and its hash in the tree. A record says so, and
 /// by whom. Best effort where a disk keeps old copies of what is overwritten.
-pub fn erase(state_dir: &Path, seq: u64, by: &str, now: SystemTime) -> Result<(), RetentionError> {
+///
+/// `who`: who wants it and how that is known, as the record is to say it.
+pub fn erase(
+    state_dir: &Path,
+    seq: u64,
+    who: &[(&str, &str)],
+    now: SystemTime,
+) -> Result<(), RetentionError> {
     seal(state_dir, now, false)?;
     let lock = alone(&directory(state_dir))?.ok_or(RetentionError::Busy)?;
     let log = Log::open(state_dir)?.filter(|log| seq <= log.size()).ok_or(RetentionError::NoRecord)?;
@@ -180,7 +195,7 @@ pub fn erase(state_dir: &Path, seq: u64, by: &str, now: SystemTime) -> Result<()
         return Err(RetentionError::TooShort);
     }
     rest.resize(line.len(), b' ');
-    own(state_dir, ERASED, &[("record", seq.to_string()), ("by", by.to_owned())], now)?;
+    own(state_dir, ERASED, ("record", seq), who, now)?;
     overwrite(&placed.line.file, placed.place.offset, line, &rest)?;
     drop(lock);
     seal(state_dir, now, false)?;
@@ -203,8 +218,15 @@ fn overwrite(path: &Path, offset: u64, line: &[u8], rest: &[u8]) -> Result<(), R
 }
 
 /// Writes a record of the ledger about itself.
-fn own(state_dir: &Path, event: &str, args: &[(&str, String)], now: SystemTime) -> Result<(), LedgerError> {
-    let args = args.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+fn own(
+    state_dir: &Path,
+    event: &str,
+    (name, number): (&str, u64),
+    who: &[(&str, &str)],
+    now: SystemTime,
+) -> Result<(), LedgerError> {
+    let who = who.iter().map(|(name, value)| ((*name).to_owned(), redact(value).into_string()));
+    let args = std::iter::once((name.to_owned(), number.to_string())).chain(who).collect();
     let mut record = Record { args, ..Record::blank(rfc3339(now), event.to_owned()) };
     Ledger::at(state_dir).append_record(&mut record, Instant::now() + PATIENCE, |_, _| Ok(Go::On)).map(|_| ())
 }

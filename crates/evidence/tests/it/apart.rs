@@ -206,7 +206,7 @@ fn what_the_person_dropped_or_erased_on_purpose_is_no_reason_to_refuse() {
     let now = SystemTime::now();
     seal(&desk.state(), now, false).unwrap();
     assert_eq!(desk.run(), Taken::Sealed { size: 11, new: 11 });
-    toolgate_evidence::proof::erase(&desk.state(), 4, "dev", now).unwrap();
+    toolgate_evidence::proof::erase(&desk.state(), 4, &[("by", "dev")], now).unwrap();
     seal(&desk.state(), now, false).unwrap();
     let late = now + Duration::from_secs(3601);
     assert!(matches!(desk.run_at(late), Taken::Sealed { new: 1.., .. }));

@@ -48,9 +48,9 @@ fn old_files_are_dropped_and_the_rest_verifies_and_proves() {
     let dir = temp.path();
     let before = files(dir);
     assert!(before > 4);
-    assert_eq!(prune(dir, "2020-01-01", "dev", now()).unwrap().files, 0);
+    assert_eq!(prune(dir, "2020-01-01", &[("by", "dev")], now()).unwrap().files, 0);
     let later = time("2999-01-01", now()).unwrap();
-    let dropped = prune(dir, &later, "dev", now()).unwrap();
+    let dropped = prune(dir, &later, &[("by", "dev")], now()).unwrap();
     assert_eq!((dropped.files, files(dir)), (before, 0), "the growing one stays");
     assert_good(dir);
     seal(dir, now(), true).unwrap();
@@ -88,8 +88,8 @@ fn one_text_is_erased_and_its_hash_stays() {
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).max().unwrap()
     };
     let before = length(dir);
-    erase(dir, 7, "dev", now()).unwrap();
-    erase(dir, 300, "dev", now()).unwrap();
+    erase(dir, 7, &[("by", "dev")], now()).unwrap();
+    erase(dir, 300, &[("by", "dev")], now()).unwrap();
     assert_eq!(length(dir), before, "in its place");
     assert_good(dir);
     let audit = audit(dir, &Known::default()).unwrap();
@@ -101,9 +101,12 @@ fn one_text_is_erased_and_its_hash_stays() {
         Shown::AnotherLine,
         "its text is no longer there to be proved"
     );
-    assert!(matches!(erase(dir, 7, "dev", now()), Err(RetentionError::Erased)));
-    assert!(matches!(erase(dir, 9999, "dev", now()), Err(RetentionError::NoRecord)));
-    assert!(matches!(erase(dir, 301, "dev", now()), Err(RetentionError::Needed)), "it names the key");
+    assert!(matches!(erase(dir, 7, &[("by", "dev")], now()), Err(RetentionError::Erased)));
+    assert!(matches!(erase(dir, 9999, &[("by", "dev")], now()), Err(RetentionError::NoRecord)));
+    assert!(
+        matches!(erase(dir, 301, &[("by", "dev")], now()), Err(RetentionError::Needed)),
+        "it names the key"
+    );
     Ledger::at(dir).append(draft("later"), soon()).unwrap();
     seal(dir, now(), true).unwrap();
     assert_good(dir);
@@ -113,7 +116,7 @@ fn one_text_is_erased_and_its_hash_stays() {
 fn a_text_that_goes_without_a_word_is_found() {
     let temp = in_files(20);
     let dir = temp.path();
-    erase(dir, 7, "dev", now()).unwrap();
+    erase(dir, 7, &[("by", "dev")], now()).unwrap();
     // The same rest of a record, where no record says so.
     let text = fs::read_to_string(current(dir)).unwrap();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

@@ -162,9 +162,10 @@ pub(super) fn write_agreed(
     change: &SettingsChange,
     event: &str,
 ) -> Result<(), String> {
-    let signer = confirmed(out, dirs, root, "Write this?")?;
-    let shown = change.file().display().to_string();
-    let about = [("file", shown.as_str()), ("change", &change.diff())];
+    let (shown, diff) = (change.file().display().to_string(), change.diff());
+    let question = format!("Write this into {shown}?");
+    let signer = confirmed(out, dirs, root, &diff, &question)?;
+    let about = [("file", shown.as_str()), ("change", &diff)];
     record_agreed(dirs, event, &about, &signer)?;
     change.apply()?;
     out.line(format!("{shown}: written"))

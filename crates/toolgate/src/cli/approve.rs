@@ -27,7 +27,7 @@ use toolgate_setup::this_machine;
 
 use super::Out;
 use super::check::{one_line, picture};
-use super::people::{Agreed, Asked, HomeArgs, agreed, record, record_agreed, signature_of, signed, user};
+use super::people::{Agreement, Asked, HomeArgs, agreed, record, record_agreed, signature_of, signed, user};
 
 /// What is said where no call waits under a code.
 const NOTHING_WAITS: &str = "nothing waits under this code: `toolgate pending` lists what does. What the floor denies (the gate's own files \
@@ -124,24 +124,23 @@ impl Approve {
             let done = agreed(out, &asked, &statement)?;
             (statement, done)
         };
-        let Agreed { signer, answer: bytes } = done;
+        let bytes = done.answer.clone();
         // As the hook will see it.
         let found = verified(&this_machine(), &dirs, &pending.subject, &bytes)?;
-        let digest = statement.digest().map_err(|error| error.to_string())?;
+        let agreement = Agreement::of(&statement, done, &question)?;
         let (uses, until) = (found.uses.to_string(), statement.expires.to_string());
         let about = [
             ("code", pending.code.as_str()),
             ("tool", &pending.subject.tool),
             ("input", &pending.subject.input),
             ("session", &pending.subject.session),
-            ("nonce", &statement.nonce),
-            ("statement", &digest),
             ("uses", &uses),
             ("expires", &until),
         ];
-        record_agreed(&dirs, "security-warning: approve", &about, &signer)?;
+        record_agreed(&dirs, "security-warning: approve", &about, &agreement)?;
         answer(&dirs, pending, &bytes).map_err(|error| error.to_string())?;
         let _ = fs::remove_file(&kept);
+        let signer = &agreement.signer;
         let how = signer.strength.word();
         out.line(format!("approved by {} ({how}); have the agent try it again", signer.name))?;
         Ok(ExitCode::SUCCESS)

@@ -72,7 +72,7 @@ impl Approver {
                 let fingerprint = enrolled.key.fingerprint();
                 let question =
                     format!("Enrol {fingerprint} of {}, strength {}?", enrolled.name, strength.word());
-                let signer = confirmed(out, &dirs, None, &question)?;
+                let signer = confirmed(out, &dirs, None, "", &question)?;
                 let about = [("name", enrolled.name.as_str()), ("key", &fingerprint)];
                 record_agreed(&dirs, "security-warning: approver add", &about, &signer)?;
                 let is_new = Approvers::add(&dirs, &enrolled).map_err(failed)?;

@@ -10,9 +10,11 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
+use super::people::{confirmed, record_agreed, required_at};
 use super::{LineArgs, Out, team_rules};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
+use toolgate_model::Require;
 use toolgate_setup::apart::{SEALER, System};
 use toolgate_setup::doctor::{self, Subject};
 use toolgate_setup::person::below_agent;
@@ -294,9 +296,19 @@ impl Uninstall {
         if work.plans.is_empty() && work.errors.is_empty() {
             out.line("nothing is registered")?;
         }
-        // Scripts take it out too, so nothing has to be proved; an agent's own processes do not.
+        // Scripts take it out too, so nothing has to be proved unless the settings want it; an agent's own processes do not.
         if let Some(why) = below_agent().filter(|_| !self.dry_run) {
             return Err(format!("only a person can do this: {why}"));
+        }
+        let require = required_at(&line.dirs, None)?;
+        if require > Require::Terminal && !self.dry_run && work.plans.iter().any(Plan::changes) {
+            let changes = work.plans.iter().flat_map(|plan| &plan.files).filter(|file| file.changes());
+            let files: Vec<String> = changes.map(|file| file.target.display().to_string()).collect();
+            let files = files.join(", ");
+            let diff: String = work.plans.iter().map(Plan::diff).collect();
+            let question = format!("Take the registrations out of {files}?");
+            let agreement = confirmed(out, &line.dirs, None, &diff, &question)?;
+            record_agreed(&line.dirs, "security-warning: uninstall", &[("file", &files)], &agreement)?;
         }
         let words = Words { question: "Take this out?", nothing: "holds no registration", done: "taken out" };
         let code = work.carry_out(out, self.dry_run, self.yes, &words)?;

@@ -149,7 +149,7 @@ fn clear(
         (None, None) => return Err("name an artifact, or an agent with --agent".into()),
     };
     let root = places.root.as_ref().map(|root| root.physical.as_path());
-    let signer = confirmed(out, &dirs, root, &format!("Clear {}?", visible(&what)))?;
+    let signer = confirmed(out, &dirs, root, "", &format!("Clear {}?", visible(&what)))?;
     let cleared = Lockouts::clear(&files, which, &person(), SystemTime::now(), Instant::now() + DEADLINE)
         .map_err(|error| error.to_string())?;
     if cleared.locked.is_empty() {

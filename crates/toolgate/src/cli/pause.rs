@@ -41,10 +41,11 @@ impl Pause {
             return Err("say --no-hooks, or --end".into());
         }
         let minutes = self.minutes;
-        out.line(format!(
+        let warning = format!(
             "Security warning: for {minutes} minutes every agent in {shown} runs what the gate would stop, but for the floor."
-        ))?;
-        let signer = confirmed(out, &dirs, Some(&root.physical), "Switch it off?")?;
+        );
+        out.line(&warning)?;
+        let signer = confirmed(out, &dirs, Some(&root.physical), &warning, "Switch it off?")?;
         // The record comes first: a gate that is off without anyone knowing is what must not be.
         let length = minutes.to_string();
         let about = [("directory", shown.as_str()), ("minutes", &length)];

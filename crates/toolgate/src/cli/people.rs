@@ -111,18 +111,69 @@ pub(super) struct Agreed {
     pub(super) answer: Vec<u8>,
 }
 
-/// Has a person agree to something that loosens, by what the settings of that place require.
+/// A statement that somebody has signed, as the record names it.
+pub(super) struct Agreement {
+    /// Who, and how well that is known.
+    pub(super) signer: Signer,
+    /// What tells the statement from all others.
+    nonce: String,
+    /// The digest of the statement, and of what was shown.
+    statement: String,
+    shown: String,
+    /// What was asked.
+    question: String,
+    /// The statement with its signature.
+    answer: Vec<u8>,
+}
+
+impl Agreement {
+    pub(super) fn of(statement: &Statement, agreed: Agreed, question: &str) -> Result<Agreement, String> {
+        let Agreed { signer, answer } = agreed;
+        Ok(Agreement {
+            signer,
+            nonce: statement.nonce.clone(),
+            statement: statement.digest().map_err(|error| error.to_string())?,
+            shown: statement.shown.clone(),
+            question: question.to_owned(),
+            answer,
+        })
+    }
+
+    /// What a record says of it.
+    pub(super) fn recorded(&self) -> [(&'static str, &str); 6] {
+        [
+            ("approved-by", &self.signer.name),
+            ("how", self.signer.strength.word()),
+            ("nonce", &self.nonce),
+            ("statement", &self.statement),
+            ("shown", &self.shown),
+            ("question", &self.question),
+        ]
+    }
+
+    /// Keeps the statement with its signature, under its nonce: the record has no more than the digest of it.
+    pub(super) fn keep(&self, dirs: &Dirs) -> Result<(), String> {
+        let file = dirs.state.join("approvals/agreed").join(&self.nonce);
+        write_private(&file, &self.answer).map_err(|error| format!("{}: {error}", file.display()))
+    }
+}
+
+/// Has a person agree to something that loosens, by what the settings of that place require. `shown`: what they see of it before the
+/// question; they sign for both.
 pub(super) fn confirmed(
     out: &mut Out,
     dirs: &Dirs,
     root: Option<&Path>,
+    shown: &str,
     question: &str,
-) -> Result<Signer, String> {
+) -> Result<Agreement, String> {
     let require = required_at(dirs, root)?;
     let about = About::Command { what: question.to_owned() };
-    let statement = Statement::new(about, &user(), question, SystemTime::now(), SHORT)
+    let shown = if shown.is_empty() { question.to_owned() } else { format!("{shown}\n{question}") };
+    let statement = Statement::new(about, &user(), &shown, SystemTime::now(), SHORT)
         .map_err(|error| error.to_string())?;
-    agreed(out, &Asked { dirs, root, require, question }, &statement).map(|agreed| agreed.signer)
+    let agreed = agreed(out, &Asked { dirs, root, require, question }, &statement)?;
+    Agreement::of(&statement, agreed, question)
 }
 
 /// How long a statement holds that is used at once.
@@ -259,17 +310,17 @@ pub(super) fn record_agreed(
     dirs: &Dirs,
     event: &str,
     about: &[(&str, &str)],
-    signer: &Signer,
+    agreement: &Agreement,
 ) -> Result<(), String> {
-    let by = [("approved-by", signer.name.as_str()), ("how", signer.strength.word())];
-    let about: Vec<(&str, &str)> = about.iter().copied().chain(by).collect();
+    agreement.keep(dirs)?;
+    let about: Vec<(&str, &str)> = about.iter().copied().chain(agreement.recorded()).collect();
     record(dirs, event, &about)?;
     seal_soon(dirs);
     Ok(())
 }
 
 /// Has the log sealed by a process that nobody waits for: what was loosened cannot be taken out of it afterwards.
-fn seal_soon(dirs: &Dirs) {
+pub(super) fn seal_soon(dirs: &Dirs) {
     let _ = due::enable(&dirs.state);
     due::hurry(&dirs.state);
     // It is not waited for: it goes on when this command has ended.

@@ -56,14 +56,14 @@ impl Phase {
             }
             Command::Set { phase, .. } => {
                 let question = format!("Set the phase of this repository's team to {phase}?");
-                let signer = confirmed(out, &dirs, root, &question)?;
+                let signer = confirmed(out, &dirs, root, "", &question)?;
                 write_private(&file, format!("{phase}\n").as_bytes()).map_err(failed)?;
                 record_agreed(&dirs, "phase-set", &[("name", phase)], &signer)?;
                 out.line(format!("the team is in {phase}"))?;
             }
             Command::Clear { .. } => {
                 // Whoever said that a team is still to be agreed to has closed something.
-                let signer = confirmed(out, &dirs, root, "Leave the phase to each session again?")?;
+                let signer = confirmed(out, &dirs, root, "", "Leave the phase to each session again?")?;
                 match fs::remove_file(&file) {
                     Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
                     _ => {}

@@ -78,11 +78,12 @@ impl Trust {
         }
         let mut agreed = Vec::new();
         for (file, bytes) in &open {
-            out.line(visible(&String::from_utf8_lossy(bytes)).trim_end())?;
+            let text = visible(&String::from_utf8_lossy(bytes)).trim_end().to_owned();
+            out.line(&text)?;
             out.line("")?;
             let question =
                 format!("Let {} loosen rules for all worktrees of this repository?", file.display());
-            let signer = confirmed(out, &options.dirs, Some(root), &question)
+            let signer = confirmed(out, &options.dirs, Some(root), &text, &question)
                 .map_err(|why| format!("not trusted: {why}"))?;
             agreed.push((file.display().to_string(), bytes, signer));
         }

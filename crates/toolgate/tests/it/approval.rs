@@ -489,6 +489,88 @@ fn windows() -> Vec<(&'static str, &'static str)> {
     ALL.iter().filter(is_there).copied().collect()
 }
 
+/// Everything that loosens takes one road: whoever reads the log later finds who agreed, to what, and the signature for it.
+#[test]
+fn the_record_of_every_loosening_act_names_the_signed_statement() {
+    let desk = Desk::new();
+    write(&desk.top.join("toolgate.toml"), "grant = false\n");
+    let key = desk.machine.path("ash");
+    let make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key.to_str().unwrap()];
+    assert_eq!(desk.machine.toolgate().instead(&make).run("").code(), Some(0));
+    let public = format!("{}.pub", key.display());
+    let locked = desk.toolgate(&["lockout", "add", "auth", "--agent", "ash"]).run("");
+    assert_eq!(locked.code(), Some(0), "{locked:?}");
+    let code = desk.stopped();
+    let other = desk.machine.dir("elsewhere");
+    let other = other.to_str().unwrap();
+    for (event, words) in [
+        ("security-warning: approve", &["approve", &code][..]),
+        ("security-warning: trust", &["trust"]),
+        ("security-warning: pause --no-hooks", &["pause", "--no-hooks"]),
+        ("phase-set", &["phase", "set", "team-mode"]),
+        ("phase-clear", &["phase", "clear"]),
+        ("lockout-clear", &["lockout", "clear", "auth"]),
+        ("security-warning: approver add", &["approver", "add", "ash", &public]),
+        ("security-warning: allow", &["allow", "rule", "git-clean"]),
+        ("security-warning: allow", &["allow", "read", other]),
+        ("ledger-erased", &["ledger", "erase", "1"]),
+    ] {
+        let no = at_terminal(&desk.toolgate(words), "no\n");
+        assert_ne!(no.code(), Some(0), "{words:?}: {no:?}");
+        let before = desk.machine.records().len();
+        let yes = desk.types_yes(words);
+        assert_eq!(yes.code(), Some(0), "{words:?}: {yes:?}");
+        let records = desk.machine.records();
+        let made: Vec<_> = records[before..].iter().filter(|record| record["event"] == event).collect();
+        let [record] = made.as_slice() else { panic!("{words:?}: {made:?}") };
+        the_statement_is_kept(&desk, &record["args"], &format!("{words:?}"));
+    }
+    // A file of the log is dropped once it is full, and no test fills one: what is asked is the same.
+    assert_eq!(desk.types_yes(&["ledger", "prune", "--before", "180d"]).code(), Some(0));
+    assert_eq!(desk.toolgate(&["ledger", "verify"]).run("").code(), Some(0));
+}
+
+fn the_statement_is_kept(desk: &Desk, args: &Value, what: &str) {
+    use base64ct::{Base64, Encoding};
+    let text = |name: &str| args[name].as_str().unwrap_or_else(|| panic!("{what}: no {name} in {args}"));
+    assert_eq!(text("how"), "terminal", "{what}");
+    assert!(!text("approved-by").is_empty() && !text("question").is_empty(), "{what}");
+    let kept = desk.machine.state().join("approvals/agreed").join(text("nonce"));
+    let envelope: Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
+    let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();
+    let statement: Statement = serde_json::from_slice(&payload).unwrap();
+    assert_eq!(
+        (statement.nonce.as_str(), statement.shown.as_str()),
+        (text("nonce"), text("shown")),
+        "{what}"
+    );
+    assert_eq!(statement.digest().unwrap(), text("statement"), "{what}");
+    let signature = Base64::decode_vec(envelope["signatures"][0]["sig"].as_str().unwrap()).unwrap();
+    let signed = sign_at_terminal(&desk.dirs(), &statement).unwrap();
+    let again: Value = serde_json::from_slice(&signed).unwrap();
+    // Ed25519 signs the same text the same way, so this is the signature of this machine's key over this statement.
+    assert_eq!(Base64::encode_string(&signature), again["signatures"][0]["sig"].as_str().unwrap(), "{what}");
+}
+
+#[test]
+fn taking_the_gate_out_needs_what_the_settings_require() {
+    let desk = Desk::new();
+    let settings = desk.machine.home().join(".claude/settings.json");
+    let toolgate = |words: &[&str]| desk.machine.toolgate().args(words).cwd(&desk.top).run("");
+    assert_eq!(toolgate(&["init", "--host", "claude-code", "--yes"]).code(), Some(0));
+    let is_there = || fs::read_to_string(&settings).unwrap_or_default().contains("toolgate");
+    for (require, why) in [("touch", "only a person can do this"), ("nobody", "let nobody do this")] {
+        write(&desk.machine.user_settings(), &format!("[approval]\nrequire = \"{require}\"\n"));
+        let refused = toolgate(&["uninstall", "--yes"]);
+        assert_eq!(refused.code(), Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(why) && is_there(), "{refused:?}");
+        assert_eq!(toolgate(&["uninstall", "--dry-run"]).code(), Some(0));
+    }
+    write(&desk.machine.user_settings(), "");
+    assert_eq!(toolgate(&["uninstall", "--yes"]).code(), Some(0));
+    assert!(!is_there());
+}
+
 #[test]
 fn the_small_program_hands_an_approved_call_over() {
     let desk = Desk::new();

@@ -8,7 +8,7 @@ use toolgate_evidence::proof::index::time;
 use toolgate_evidence::proof::{erase, prune};
 
 use super::super::Out;
-use super::super::people::{HomeArgs, confirmed, person};
+use super::super::people::{Agreement, HomeArgs, confirmed, person, seal_soon};
 
 /// Drop old files of the log
 #[derive(Debug, Args)]
@@ -27,13 +27,13 @@ impl Prune {
             format!("`{}` is no time; write 2026-11-18, or 180d for how long ago", self.before)
         })?;
         let dirs = self.home.dirs()?;
-        confirmed(
-            out,
-            &dirs,
-            None,
-            &format!("The files of the log whose records are all older than {before} are removed for good."),
-        )?;
-        let dropped = prune(&dirs.state, &before, &person(), now).map_err(|error| error.to_string())?;
+        let question =
+            format!("The files of the log whose records are all older than {before} are removed for good.");
+        let agreement = confirmed(out, &dirs, None, "", &question)?;
+        agreement.keep(&dirs)?;
+        let dropped = prune(&dirs.state, &before, &who(&agreement, &person()), now)
+            .map_err(|error| error.to_string())?;
+        seal_soon(&dirs);
         out.line(match dropped.files {
             0 => "no file of the log is that old; the one that grows stays".to_owned(),
             1 => format!("1 file dropped, up to record {}", dropped.through),
@@ -55,17 +55,21 @@ pub(super) struct Erase {
 impl Erase {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let dirs = self.home.dirs()?;
-        confirmed(
-            out,
-            &dirs,
-            None,
-            &format!(
-                "The text of record {} is erased for good; its number, time and decision stay.",
-                self.seq
-            ),
-        )?;
-        erase(&dirs.state, self.seq, &person(), SystemTime::now()).map_err(|error| error.to_string())?;
+        let question = format!(
+            "The text of record {} is erased for good; its number, time and decision stay.",
+            self.seq
+        );
+        let agreement = confirmed(out, &dirs, None, "", &question)?;
+        agreement.keep(&dirs)?;
+        erase(&dirs.state, self.seq, &who(&agreement, &person()), SystemTime::now())
+            .map_err(|error| error.to_string())?;
+        seal_soon(&dirs);
         out.line(format!("the text of record {} is erased; the log still verifies", self.seq))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Who wants it, as the record says it.
+fn who<'a>(agreement: &'a Agreement, person: &'a str) -> Vec<(&'a str, &'a str)> {
+    std::iter::once(("by", person)).chain(agreement.recorded()).collect()
 }
