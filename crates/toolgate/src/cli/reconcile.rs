@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use serde::Serialize;
 use toolgate_evidence::{Ledger, Records};
+use toolgate_gate::dirs::Dirs;
 use toolgate_hosts::host;
 use toolgate_model::Phase;
 use toolgate_secrets::redact;
@@ -121,32 +122,90 @@ pub(super) fn is_counted(host: &str) -> bool {
     [Client::Copilot, Client::Gemini, Client::Qwen].iter().any(|client| client.host() == host)
 }
 
+/// Whether every call of the transcripts is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Complete {
+    Yes,
+    No,
+    CannotTell,
+}
+
 impl Reconcile {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let dirs = self.line.dirs()?;
+        let report = Report::of(&dirs, &self.transcripts, self.since)?;
+        if self.json {
+            out.json(&report)?;
+        } else {
+            report.print(out)?;
+        }
+        Ok(match report.complete() {
+            Complete::No => ExitCode::FAILURE,
+            Complete::Yes => ExitCode::SUCCESS,
+            Complete::CannotTell => ExitCode::from(2),
+        })
+    }
+}
+
+/// Compares everything that is there, in one line.
+pub(super) fn in_one_line(dirs: &Dirs) -> (Complete, String) {
+    match Report::of(dirs, &TranscriptArgs::default(), None) {
+        Ok(report) => {
+            let missing = report.calls - report.in_log;
+            let line = match (report.complete(), report.unsure.first()) {
+                (Complete::Yes, _) => {
+                    format!("every one of {} calls in transcripts is in the log", report.calls)
+                }
+                (Complete::No, _) => format!(
+                    "no: {missing} of {} calls in transcripts are not in the log; `toolgate reconcile` lists them",
+                    report.calls
+                ),
+                (Complete::CannotTell, why) => format!("cannot tell: {}", why.map_or("", String::as_str)),
+            };
+            (report.complete(), line)
+        }
+        Err(why) => (Complete::CannotTell, format!("cannot tell: {why}")),
+    }
+}
+
+impl Report {
+    /// `since`: how far back; `None` is the first record of the log.
+    fn of(dirs: &Dirs, transcripts: &TranscriptArgs, since: Option<Duration>) -> Result<Report, String> {
         let mut logged = Logged::read(&Ledger::at(&dirs.state))?;
-        let from = match self.since {
+        let from = match since {
             Some(since) => SystemTime::now().checked_sub(since),
             None => logged.first,
         };
         let Some(from) = from else {
             return Err("there is no record yet, so there is nothing to compare with".into());
         };
-        let report = self.compare(&dirs.home, from, &mut logged)?;
-        if self.json {
-            out.json(&report)?;
-        } else {
-            report.print(out)?;
-        }
-        Ok(match (report.calls == report.in_log, report.unsure.is_empty()) {
-            (false, _) => ExitCode::FAILURE,
-            (true, true) => ExitCode::SUCCESS,
-            (true, false) => ExitCode::from(2),
-        })
+        Report::compare(transcripts, &dirs.home, from, &mut logged)
     }
 
-    fn compare(&self, home: &Path, from: SystemTime, logged: &mut Logged) -> Result<Report, String> {
-        let (transcripts, unlisted) = self.transcripts.found(home, from)?;
+    fn complete(&self) -> Complete {
+        match (self.calls == self.in_log, self.unsure.is_empty()) {
+            (false, _) => Complete::No,
+            (true, true) => Complete::Yes,
+            (true, false) => Complete::CannotTell,
+        }
+    }
+
+    fn line(&self) -> String {
+        match (self.calls - self.in_log, self.unsure.is_empty()) {
+            (0, true) => format!("complete: every one of {} calls is in the log", self.calls),
+            (0, false) => "cannot tell whether every call is in the log".to_owned(),
+            (missing, _) => format!("not complete: {missing} of {} calls never reached the gate", self.calls),
+        }
+    }
+
+    fn compare(
+        transcripts: &TranscriptArgs,
+        home: &Path,
+        from: SystemTime,
+        logged: &mut Logged,
+    ) -> Result<Report, String> {
+        let (transcripts, unlisted) = transcripts.found(home, from)?;
         let mut report = Report::default();
         report.unsure.extend(unlisted.iter().map(|path| format!("{} cannot be listed", path.display())));
         for transcript in transcripts {
@@ -202,10 +261,6 @@ impl Report {
         for unsure in &self.unsure {
             out.line(format!("cannot tell: {unsure}"))?;
         }
-        out.line(match (self.calls - self.in_log, self.unsure.is_empty()) {
-            (0, true) => format!("complete: every one of {} calls is in the log", self.calls),
-            (0, false) => "cannot tell whether every call is in the log".to_owned(),
-            (missing, _) => format!("not complete: {missing} of {} calls never reached the gate", self.calls),
-        })
+        out.line(self.line())
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use toolgate_transcripts::{Client, Found, find};
 
 /// Which transcripts.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct TranscriptArgs {
     /// Transcripts of the one client that --host names [default: those in the home]
     #[arg(value_name = "FILE")]

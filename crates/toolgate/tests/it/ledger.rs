@@ -57,7 +57,8 @@ fn verify_says_each_part_and_ends_with_its_own_codes() {
     assert_eq!(answer.code(), Some(0));
     assert_eq!(
         answer.stdout,
-        "chain       2 records in 1 file, all in order\nsealed      nothing yet: `toolgate ledger seal` begins\n"
+        "chain       2 records in 1 file, all in order\nsealed      nothing yet: `toolgate ledger seal` begins\n\
+         complete    cannot tell from the log alone: toolgate reconcile\n"
     );
     let sealed = ledger(&machine, &["seal"]);
     assert_eq!(sealed.stdout, "sealed up to record 3, 3 of them new, level own, key 1\n");
@@ -76,6 +77,7 @@ fn verify_says_each_part_and_ends_with_its_own_codes() {
     );
     assert!(lines[4].starts_with("sealed      up to record 3 of ") && lines[4].ends_with(", level own"));
     assert_eq!(lines[5], "unsealed    0 records");
+    assert_eq!(lines[6..], ["complete    cannot tell from the log alone: toolgate reconcile"]);
     let report: Value = serde_json::from_str(&ledger(&machine, &["verify", "--json"]).stdout).unwrap();
     assert_eq!((&report["outcome"], &report["seal"]["size"]), (&json!("good"), &json!(3)));
     // Bad.

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use serde::Serialize;
 use toolgate_evidence::proof::{
     Audit, AuditOutcome, Checkpoint, InclusionProof, Known, NoteKey, Part, SealOutcome, Shown, anchor, audit,
     keys, prove, seal,
@@ -17,6 +18,7 @@ use toolgate_evidence::proof::{
 
 use super::super::Out;
 use super::super::people::HomeArgs;
+use super::super::reconcile::{Complete, in_one_line};
 use super::apart::{EtcArgs, seal_all};
 use super::{describe, stamps};
 
@@ -66,6 +68,15 @@ impl Seal {
     }
 }
 
+/// What `verify --json` says.
+#[derive(Serialize)]
+struct Verified<'a> {
+    #[serde(flatten)]
+    audit: &'a Audit,
+    /// Whether every call of the transcripts is in the log; nothing where nobody asked.
+    complete: Option<Complete>,
+}
+
 /// Check that no record was changed, removed or inserted
 #[derive(Debug, Args)]
 pub(super) struct Verify {
@@ -81,6 +92,9 @@ pub(super) struct Verify {
     /// Certificates in PEM: of the time-stamp server, or of whom it leads to; `openssl` checks the time stamps with them
     #[arg(long, value_name = "FILE")]
     tsa: Option<PathBuf>,
+    /// Look for every call of the agents' own transcripts too, as `toolgate reconcile` does
+    #[arg(long)]
+    transcripts: bool,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -94,17 +108,22 @@ impl Verify {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         match self.audit() {
             Ok(audit) => {
+                let compared = if self.transcripts { Some(in_one_line(&self.home.dirs()?)) } else { None };
+                let complete = compared.as_ref().map(|(complete, _)| *complete);
                 if self.json {
-                    out.json(&audit)?;
+                    out.json(&Verified { audit: &audit, complete })?;
                 } else {
                     for line in said(&audit) {
                         out.line(line)?;
                     }
+                    let alone = "cannot tell from the log alone: toolgate reconcile";
+                    out.line(format!("complete    {}", compared.as_ref().map_or(alone, |(_, line)| line)))?;
                 }
-                Ok(ExitCode::from(match audit.outcome {
-                    AuditOutcome::Good => 0,
-                    AuditOutcome::Bad => 1,
-                    AuditOutcome::CannotTell => CANNOT_TELL,
+                // What was not asked for is told, and changes no code.
+                Ok(ExitCode::from(match (&audit.outcome, complete) {
+                    (AuditOutcome::Bad, _) | (_, Some(Complete::No)) => 1,
+                    (AuditOutcome::CannotTell, _) | (_, Some(Complete::CannotTell)) => CANNOT_TELL,
+                    (AuditOutcome::Good, Some(Complete::Yes) | None) => 0,
                 }))
             }
             Err(error) => {
