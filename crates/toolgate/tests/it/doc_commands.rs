@@ -68,6 +68,13 @@ const BEFORE: &[(&str, &str, &str)] = &[
         toolgate ledger seal"#,
     ),
     (
+        "README.md",
+        "cd ~/.local/state/toolgate/tlog",
+        r#"rm -rf ~/.local/state/toolgate
+        printf '{"session_id":"s","cwd":"%s","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"/etc/hostname"}}' "$PWD" | toolgate hook claude-code
+        toolgate ledger seal"#,
+    ),
+    (
         "docs/workspace.md",
         "cd /tmp/kgc-workspaces/agent-5",
         "toolgate workspace create agent-5 --output out/; echo fig | toolgate workspace write agent-5 out/sorted.txt",
