@@ -96,7 +96,12 @@ impl Subject {
 
 /// The digest of what a call does by its host's word.
 pub fn action_of(call: &Call<'_>) -> String {
-    Digest::of(format!("{:?}", call.action).as_bytes()).to_string()
+    Digest::of(action_text(call).as_bytes()).to_string()
+}
+
+/// What a call does by its host's word, as a text.
+pub fn action_text(call: &Call<'_>) -> String {
+    format!("{:?}", call.action)
 }
 
 /// A call that waits for a person's word.

@@ -16,6 +16,8 @@ use crate::{Decision, Finding, FindingKind};
 pub enum Strength {
     /// Somebody typed at a terminal that no agent is known to have made.
     Terminal,
+    /// Somebody typed their password, which a helper of root's had the system ask for.
+    Password,
     /// Somebody touched a security key.
     Touch,
     /// Somebody else signed, with a key of their own.
@@ -27,6 +29,7 @@ impl Strength {
     pub fn word(self) -> &'static str {
         match self {
             Strength::Terminal => "terminal",
+            Strength::Password => "password",
             Strength::Touch => "touch",
             Strength::OtherPerson => "other-person",
         }
@@ -40,6 +43,8 @@ pub enum Require {
     /// A person at a terminal that no agent is known to have made.
     #[default]
     Terminal,
+    /// The same, and their password, which the system asks for. Takes a managed installation.
+    Password,
     /// A touch of a security key.
     Touch,
     /// The signature of another person.
@@ -53,6 +58,7 @@ impl Require {
     pub fn word(self) -> &'static str {
         match self {
             Require::Terminal => "terminal",
+            Require::Password => "password",
             Require::Touch => "touch",
             Require::OtherPerson => "other-person",
             Require::Nobody => "nobody",
@@ -63,6 +69,7 @@ impl Require {
     pub fn is_met_by(self, strength: Strength) -> bool {
         match self {
             Require::Terminal => true,
+            Require::Password => strength >= Strength::Password,
             Require::Touch => strength >= Strength::Touch,
             Require::OtherPerson => strength >= Strength::OtherPerson,
             Require::Nobody => false,
@@ -74,7 +81,7 @@ impl Require {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalSettings {
-    /// What it takes: `terminal`, `touch`, `other-person`; `nobody` switches approvals off.
+    /// What it takes: `terminal`, `password`, `touch`, `other-person`; `nobody` switches approvals off.
     pub require: Require,
     /// The same for what single rules and policies object, by their ids: `npm-publish = "touch"`. More than `require`, never less.
     pub rules: BTreeMap<String, Require>,
@@ -203,7 +210,11 @@ mod tests {
     fn nobody_is_met_by_no_strength() {
         for (require, strength, met) in [
             (Require::Terminal, Strength::Terminal, true),
+            (Require::Password, Strength::Terminal, false),
+            (Require::Password, Strength::Password, true),
+            (Require::Password, Strength::Touch, true),
             (Require::Touch, Strength::Terminal, false),
+            (Require::Touch, Strength::Password, false),
             (Require::Touch, Strength::OtherPerson, true),
             (Require::OtherPerson, Strength::Touch, false),
             (Require::Nobody, Strength::OtherPerson, false),

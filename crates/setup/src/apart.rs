@@ -54,6 +54,21 @@ impl System {
         System { etc: etc.to_path_buf(), var: etc.with_file_name("var") }
     }
 
+    /// Where its settings lie.
+    pub(crate) fn etc(&self) -> &Path {
+        &self.etc
+    }
+
+    /// Where its programs keep what they need.
+    pub(crate) fn var(&self) -> &Path {
+        &self.var
+    }
+
+    /// The user of this number.
+    pub(crate) fn account(&self, user: u32) -> Option<Account> {
+        self.accounts().into_iter().find(|account| account.user == user)
+    }
+
     /// Where those who seal apart keep their things.
     pub fn places(&self) -> Places {
         Places::below(&self.etc, &self.var)
@@ -122,23 +137,7 @@ impl System {
         if !self.is_real() && self.sealer().is_none() {
             return Some(format!("there is no system user `{SEALER}`"));
         }
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._+-".contains(&byte);
-        let is_plain =
-            program.is_absolute() && program.as_os_str().as_encoded_bytes().iter().all(|byte| plain(*byte));
-        let of_root = |path: &Path| {
-            fs::metadata(path).is_ok_and(|found| {
-                let sticky = found.is_dir() && found.mode() & 0o1000 != 0;
-                found.uid() == 0 && (found.mode() & 0o022 == 0 || sticky)
-            })
-        };
-        let real = fs::canonicalize(program).unwrap_or_default();
-        if !is_plain || real.as_os_str().is_empty() || !real.ancestors().all(of_root) {
-            return Some(format!(
-                "root would run `{}`, and somebody else can replace it: install toolgate where only root writes",
-                program.display()
-            ));
-        }
-        None
+        only_root_replaces(program).err()
     }
 
     /// Has the log of everybody sealed apart. `program`: the whole program. Gives what was done, one sentence each.
@@ -235,6 +234,27 @@ impl System {
     }
 }
 
+/// Says why a program that root runs could be replaced by somebody else. Its name must be one that needs no quotes where root names it.
+pub(crate) fn only_root_replaces(program: &Path) -> Result<(), String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._+-".contains(&byte);
+    let is_plain =
+        program.is_absolute() && program.as_os_str().as_encoded_bytes().iter().all(|byte| plain(*byte));
+    let of_root = |path: &Path| {
+        fs::metadata(path).is_ok_and(|found| {
+            let sticky = found.is_dir() && found.mode() & 0o1000 != 0;
+            found.uid() == 0 && (found.mode() & 0o022 == 0 || sticky)
+        })
+    };
+    let real = fs::canonicalize(program).unwrap_or_default();
+    if is_plain && !real.as_os_str().is_empty() && real.ancestors().all(of_root) {
+        return Ok(());
+    }
+    Err(format!(
+        "root would run `{}`, and somebody else can replace it: install toolgate where only root writes",
+        program.display()
+    ))
+}
+
 /// A program that runs as somebody else, with none of our variables and none of our groups.
 pub fn as_account(account: &Account, program: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -244,7 +264,7 @@ pub fn as_account(account: &Account, program: &Path, args: &[&str]) -> Command {
     command
 }
 
-fn about(path: &Path) -> impl Fn(io::Error) -> String {
+pub(crate) fn about(path: &Path) -> impl Fn(io::Error) -> String {
     move |error| format!("{}: {error}", path.display())
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Against whom: an agent that writes an approval, edits one, uses it for another call, or twice. A statement says what it is about to
 //! the byte, for how many calls and until when; its envelope is DSSE, as that of receipts. It counts with the signature of a key that
-//! people have enrolled, or of the key of this state directory, which signs what somebody typed at a terminal. The latter is weak: code
-//! of the same user that is not contained can read that key.
+//! people have enrolled, of the key of root's helper, which signs once sudo has taken a password, or of the key of this state directory,
+//! which signs what somebody typed at a terminal. The last is weak: code of the same user that is not contained can read that key.
 
 mod approvers;
+pub mod password;
 mod sshsig;
 
 use std::fs;
@@ -208,6 +209,18 @@ pub fn signer(
     Err(format!("the signature {why}"))
 }
 
+/// What an answer states, its bytes, and the signature over them.
+fn parts_of(answer: &[u8]) -> Option<(Statement, Vec<u8>, Vec<u8>)> {
+    let envelope: Envelope = serde_json::from_slice(answer).ok()?;
+    let payload = Base64::decode_vec(&envelope.payload).ok()?;
+    let statement: Statement = serde_json::from_slice(&payload).ok()?;
+    // What was signed is what is read: one statement has one text.
+    let is_same = serde_json::to_vec(&statement).is_ok_and(|bytes| bytes == payload);
+    let [signed] = envelope.signatures.as_slice() else { return None };
+    let signature = Base64::decode_vec(&signed.sig).ok()?;
+    (envelope.kind == PAYLOAD && is_same).then_some((statement, payload, signature))
+}
+
 /// The approval that these bytes state, if it holds now and for this very call.
 pub fn verified(
     machine: &dyn Machine,
@@ -215,18 +228,13 @@ pub fn verified(
     subject: &Subject,
     answer: &[u8],
 ) -> Result<Verified, String> {
-    let broken = || "is no approval".to_owned();
-    let envelope: Envelope = serde_json::from_slice(answer).map_err(|_| broken())?;
-    let payload = Base64::decode_vec(&envelope.payload).map_err(|_| broken())?;
-    let statement: Statement = serde_json::from_slice(&payload).map_err(|_| broken())?;
-    // What was signed is what is read: one statement has one text.
-    let is_same = serde_json::to_vec(&statement).is_ok_and(|bytes| bytes == payload);
-    let [signed] = envelope.signatures.as_slice() else { return Err(broken()) };
-    if envelope.kind != PAYLOAD || !is_same {
-        return Err(broken());
-    }
-    let signature = Base64::decode_vec(&signed.sig).map_err(|_| broken())?;
-    let signer = if <[u8; 64]>::try_from(signature.as_slice()).is_ok() {
+    let (statement, payload, signature) = parts_of(answer).ok_or("is no approval")?;
+    let is_plain = <[u8; 64]>::try_from(signature.as_slice()).is_ok();
+    let by_password =
+        is_plain.then(|| password::machine_signer(machine, dirs, &statement, &payload, &signature));
+    let signer = if let Some(signer) = by_password.flatten() {
+        signer
+    } else if is_plain {
         let file = terminal_key(dirs);
         // A key that is not there has signed nothing, and none is made to find that out.
         if !fs::exists(&file).unwrap_or(false) {

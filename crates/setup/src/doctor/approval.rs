@@ -4,7 +4,7 @@ use toolgate_gate::settings::SettingsSources;
 use toolgate_model::{Require, Strength};
 
 use super::{Check, Status, Subject};
-use crate::approval::Approvers;
+use crate::approval::{Approvers, password};
 use crate::this_machine;
 use toolgate_gate::dirs::user_name;
 
@@ -34,6 +34,7 @@ pub(super) fn examine(subject: &Subject<'_>) -> Vec<Check> {
         Require::Terminal => {
             "a person at a terminal, which code of the same user outside of the sandbox can imitate"
         }
+        Require::Password => "a person at a terminal, and their password, which sudo asks for each time",
         Require::Touch => "a touch of an enrolled security key",
         Require::OtherPerson => "the signature of another enrolled person",
         Require::Nobody => "approvals are off, and so is everything else that loosens",
@@ -41,7 +42,16 @@ pub(super) fn examine(subject: &Subject<'_>) -> Vec<Check> {
     let is_met = |strength: Strength| require.is_met_by(strength);
     let nobody = matches!(require, Require::Touch | Require::OtherPerson) && !strengths().any(is_met);
     let text = format!("`{word}` is required: {meaning}");
-    checks.push(if nobody {
+    // A stronger signature is enough as well.
+    let no_password = match require {
+        Require::Password if !strengths().any(is_met) => password::available(dirs).err(),
+        _ => None,
+    };
+    checks.push(if let Some(why) = no_password {
+        Check::new(ID, Status::Warn, format!("{text}; nobody can be asked for it: {why}")).help(
+            "`toolgate init --managed` sets it up; until then nothing that takes a password can be approved",
+        )
+    } else if nobody {
         let text = format!("{text}; nobody is enrolled who could give it");
         Check::new(ID, Status::Warn, text).help("`toolgate approver add` enrols a key")
     } else {

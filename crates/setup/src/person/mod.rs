@@ -72,6 +72,16 @@ pub fn below_agent() -> Option<String> {
     None
 }
 
+/// Says why it cannot be told that a person sits where sudo was started, of which this process is a child and runs as root. `user` is the
+/// one who started it, `sudo` its program, `roots` are directories that agents write.
+///
+/// What root sees of processes, no user can hide from it; so this looks at the same things again and believes nothing of what was said.
+pub fn behind_sudo(user: u32, sudo: &Path, roots: &[PathBuf]) -> Result<(), String> {
+    let processes = Processes { proc: PathBuf::from("/proc") };
+    let scene = Scene { processes, user, roots: roots.to_vec() };
+    scene.behind_sudo(std::process::id(), &sudo.canonicalize().map_err(|error| error.to_string())?)
+}
+
 /// What is looked at.
 struct Scene {
     processes: Processes,
@@ -89,6 +99,31 @@ impl Scene {
         } else {
             Err("input and output are not the terminal of this session".into())
         }
+    }
+
+    fn behind_sudo(&self, own: u32, sudo: &Path) -> Result<(), String> {
+        let [_, parent, above @ ..] = &*self.ancestors(own)? else {
+            return Err("nobody has started this".into());
+        };
+        if self.processes.program(*parent).as_deref() != Some(sudo) {
+            return Err(format!("this was not started by `{}`", sudo.display()));
+        }
+        // sudo may have one process more, beside the terminal that it makes.
+        let is_theirs = |process: &&u32| self.processes.user(**process) == Some(self.user);
+        let is_sudo = |process: &&u32| self.processes.program(**process).as_deref() == Some(sudo);
+        let caller = *above.iter().find(|process| !is_sudo(process)).ok_or("nobody has started sudo")?;
+        if !is_theirs(&&caller) {
+            return Err("sudo was not started by the user whose password it has asked for".into());
+        }
+        self.not_contained(own)?;
+        self.not_contained(caller)?;
+        self.not_below_agent(own)?;
+        self.not_below_agent(caller)?;
+        let stat = self.processes.stat(caller).ok_or("what has started sudo cannot be read from /proc")?;
+        if stat.terminal == 0 {
+            return Err("sudo was not started in a terminal".into());
+        }
+        self.made_for_people(caller, stat.terminal)
     }
 
     /// Whether less is allowed to this process than to the first one of the machine.

@@ -12,6 +12,7 @@ use toolgate_gate::dirs::Dirs;
 use toolgate_gate::machine::Machine as _;
 use toolgate_gate::settings::{FILE, SettingsSources, digest};
 use toolgate_gate::store::write_private;
+use toolgate_model::visible;
 use toolgate_policies::{Response, Rights, rules_about};
 use toolgate_setup::allow::{Opening, OpeningTerms, SettingsChange};
 use toolgate_setup::config::nearest_on_disk;
@@ -162,8 +163,17 @@ pub(super) fn write_agreed(
     change: &SettingsChange,
     event: &str,
 ) -> Result<(), String> {
-    let (shown, diff) = (change.file().display().to_string(), change.diff());
-    let question = format!("Write this into {shown}?");
+    let shown = change.file().display().to_string();
+    let diff = change.diff();
+    let is_change = |line: &&str| {
+        line.starts_with(['+', '-'])
+            && !line.starts_with("+++ ")
+            && !line.starts_with("--- ")
+            && line.len() > 1
+    };
+    // Whoever signs this elsewhere sees nothing else of it.
+    let changed: Vec<&str> = diff.lines().filter(is_change).collect();
+    let question = format!("Write this into {} ({})?", visible(&shown), visible(&changed.join(", ")));
     let signer = confirmed(out, dirs, root, &diff, &question)?;
     let about = [("file", shown.as_str()), ("change", &diff)];
     record_agreed(dirs, event, &about, &signer)?;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use serde::Serialize;
 use toolgate_evidence::Digest;
-use toolgate_gate::approval::{Pending, action_of, answer, reject, required};
+use toolgate_gate::approval::{Pending, action_of, action_text, answer, reject, required};
 use toolgate_gate::counter::SessionCounter;
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::explain::explain;
@@ -27,7 +27,9 @@ use toolgate_setup::this_machine;
 
 use super::Out;
 use super::check::{one_line, picture};
-use super::people::{Agreement, Asked, HomeArgs, agreed, record, record_agreed, signature_of, signed, user};
+use super::people::{
+    Agreement, Asked, HomeArgs, agreed_to_call, record, record_agreed, signature_of, signed, user,
+};
 
 /// What is said where no call waits under a code.
 const NOTHING_WAITS: &str = "nothing waits under this code: `toolgate pending` lists what does. What the floor denies (the gate's own files \
@@ -86,6 +88,9 @@ struct Shown {
     drawn: String,
     /// What is approved is this text.
     plain: String,
+    /// The input, and what the host says that the call does: the texts whose digests are approved.
+    input: String,
+    action: String,
     require: Require,
 }
 
@@ -121,7 +126,7 @@ impl Approve {
             out.line(&shown.drawn)?;
             out.line("")?;
             let statement = self.about(&shown)?;
-            let done = agreed(out, &asked, &statement)?;
+            let done = agreed_to_call(out, &asked, &statement, &shown.input, &shown.action)?;
             (statement, done)
         };
         let bytes = done.answer.clone();
@@ -280,7 +285,9 @@ fn with_call<T>(
 fn show(dirs: &Dirs, code: &str, colour: bool) -> Result<Shown, String> {
     let pending = find(dirs, code)?;
     let options = pending.options(dirs);
-    let (drawn, plain, require) = with_call(dirs, &pending, |call| {
+    let (drawn, plain, input, action, require) = with_call(dirs, &pending, |call| {
+        let input = serde_json::to_string(&call.input).map_err(|error| error.to_string())?;
+        let action = action_text(call);
         let host = host(&pending.subject.host).ok_or("the host of this call is not known")?;
         // A look is no event of the session: it pins nothing. The root is the one that the session had.
         call.session = None;
@@ -307,7 +314,7 @@ fn show(dirs: &Dirs, code: &str, colour: bool) -> Result<Shown, String> {
             let drawn = picture(call, &explanation, root.as_deref(), colour);
             format!("{drawn}\nobjections that an approval lets pass:\n{passes}")
         };
-        Ok((draw(colour), draw(false), required(&surroundings, &pending.objections)))
+        Ok((draw(colour), draw(false), input, action, required(&surroundings, &pending.objections)))
     })?;
-    Ok(Shown { pending, drawn, plain, require })
+    Ok(Shown { pending, drawn, plain, input, action, require })
 }

@@ -61,7 +61,7 @@ impl Approver {
                     return Err("a key in software of your own proves nothing more than your terminal: enrol a security key, or another person's key".into());
                 };
                 let known = Approvers::read(&dirs).map_err(failed)?;
-                if required_at(&dirs, None)? > Require::Terminal && known.list.is_empty() {
+                if required_at(&dirs, None)? >= Require::Touch && known.list.is_empty() {
                     return Err(format!(
                         "nobody is enrolled whose signature the settings require; write the first line yourself, into {}:\n{} namespaces=\"toolgate\" {}",
                         known.file.display(),

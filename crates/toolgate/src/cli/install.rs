@@ -16,6 +16,7 @@ use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
 use toolgate_model::Require;
 use toolgate_setup::apart::{SEALER, System};
+use toolgate_setup::approval::password;
 use toolgate_setup::doctor::{self, Subject};
 use toolgate_setup::person::below_agent;
 use toolgate_setup::register::{
@@ -193,7 +194,9 @@ impl Init {
         let words = Words { question: "Write this?", nothing: "is registered already", done };
         let code = work.carry_out(out, self.dry_run, self.yes, &words)?;
         if scope == register::Scope::Managed {
-            seal_apart(out, &System::of(&self.place.etc), self.dry_run)?;
+            let system = System::of(&self.place.etc);
+            seal_apart(out, &system, self.dry_run)?;
+            sign_by_password(out, &system, self.dry_run)?;
         }
         if line.profile.as_deref() == Some("squad")
             && let Some(project) = places.project.as_deref().filter(|project| project.join(".git").exists())
@@ -224,6 +227,23 @@ fn seal_apart(out: &mut Out, system: &System, dry_run: bool) -> Result<(), Strin
     out.line(format!(
         "the system user `{SEALER}` seals the log of everybody each minute: toolgate-seal.timer"
     ))
+}
+
+/// Lets people approve with their passwords from now on, where sudo can ask for them.
+fn sign_by_password(out: &mut Out, system: &System, dry_run: bool) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    if dry_run {
+        return out.line(
+            "where sudo is installed, approvals could take a person's password: `require = \"password\"`",
+        );
+    }
+    if let Some(why) = password::obstacle(system, &program) {
+        return out.line(format!("no approval can take a person's password (strength password): {why}"));
+    }
+    for done in password::install(system, &program)? {
+        out.line(done)?;
+    }
+    out.line("approvals can take a person's password: `require = \"password\"` in `[approval]`")
 }
 
 /// Prints the file by which one host starts us, as it would be if it held nothing else.
@@ -319,7 +339,12 @@ impl Uninstall {
         let was_managed = self.place.scope() == Some(register::Scope::Managed) || is_managed(&noted);
         let left = Registrations::load(state).map_err(|error| error.to_string())?;
         let system = System::of(&self.place.etc);
-        // The last managed registration takes the sealer with it.
+        // The last managed registration takes the sealer with it, and whoever signs by passwords.
+        if was_managed && !is_managed(&left) && password::is_installed(&system) && !self.dry_run {
+            for done in password::remove(&system)? {
+                out.line(done)?;
+            }
+        }
         if was_managed && !is_managed(&left) && system.is_installed() && !self.dry_run {
             for done in system.remove()? {
                 out.line(done)?;

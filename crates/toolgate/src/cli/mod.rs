@@ -46,6 +46,7 @@ use toolgate_gate::settings::{NoRules, SettingsSources};
 use toolgate_hosts::HOSTS;
 use toolgate_model::{ActivationState, TeamPhase};
 use toolgate_policies::Settings;
+use toolgate_setup::approval::password::sign;
 use toolgate_setup::this_machine;
 
 pub use generate::{completions, man_page, schema};
@@ -116,6 +117,9 @@ enum Command {
     Reject(approve::Reject),
     /// List the calls that wait for a person's word
     Pending(approve::ListPending),
+    /// Sign an approval, once sudo has taken a password: `toolgate approve` has sudo start it
+    #[command(hide = true)]
+    SignApproval,
     /// Say whose signatures count as approvals
     Approver(approver::Approver),
     /// Say which settings are in force, and where each comes from
@@ -271,6 +275,13 @@ fn hook_binary() -> Result<PathBuf, String> {
     Ok(if hook.is_file() { hook } else { own })
 }
 
+/// Root's half of `toolgate approve`, where a password is required.
+fn sign_approval(out: &mut Out) -> Result<ExitCode, String> {
+    let answer = sign(&this_machine())?;
+    out.stdout.write_all(&answer).and_then(|()| out.stdout.flush()).map_err(|error| error.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn serve(name: &str, line: &LineArgs) -> Result<ExitCode, String> {
     let served = || HOSTS.iter().filter(|host| host.is_served());
     let Some(host) = served().find(|host| host.id() == name) else {
@@ -306,6 +317,7 @@ pub fn run() -> ExitCode {
         Command::Approve(command) => command.run(&mut out),
         Command::Reject(command) => command.run(&mut out),
         Command::Pending(command) => command.run(&mut out),
+        Command::SignApproval => sign_approval(&mut out),
         Command::Approver(command) => command.run(&mut out),
         Command::Config(command) => command.run(&mut out),
         Command::Agent(command) => command.run(&mut out),

@@ -45,7 +45,8 @@ impl Pause {
             "Security warning: for {minutes} minutes every agent in {shown} runs what the gate would stop, but for the floor."
         );
         out.line(&warning)?;
-        let signer = confirmed(out, &dirs, Some(&root.physical), &warning, "Switch it off?")?;
+        let question = format!("Switch the gate off in {shown} for {minutes} minutes?");
+        let signer = confirmed(out, &dirs, Some(&root.physical), &warning, &question)?;
         // The record comes first: a gate that is off without anyone knowing is what must not be.
         let length = minutes.to_string();
         let about = [("directory", shown.as_str()), ("minutes", &length)];

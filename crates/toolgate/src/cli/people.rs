@@ -19,6 +19,7 @@ use toolgate_gate::sealing::start_if_due;
 use toolgate_gate::settings::SettingsSources;
 use toolgate_gate::store::write_private;
 use toolgate_gate::{options::SessionOptions, session};
+use toolgate_setup::approval::password::signed_with_password;
 use toolgate_setup::approval::{
     About, Approvers, NAMESPACE, Signer, Statement, dearmoured, key_of_file, sign_at_terminal, signer,
     with_signature,
@@ -189,6 +190,17 @@ pub(super) fn required_at(dirs: &Dirs, root: Option<&Path>) -> Result<Require, S
 
 /// Has a person agree to a statement: the one way by which anything is loosened.
 pub(super) fn agreed(out: &mut Out, asked: &Asked<'_>, statement: &Statement) -> Result<Agreed, String> {
+    agreed_to_call(out, asked, statement, "", "")
+}
+
+/// The same, where the statement is about a call with this input, of which its host says that it does this.
+pub(super) fn agreed_to_call(
+    out: &mut Out,
+    asked: &Asked<'_>,
+    statement: &Statement,
+    input: &str,
+    action: &str,
+) -> Result<Agreed, String> {
     let only = |why: String| format!("only a person can do this: {why}");
     match asked.require {
         Require::Terminal => {
@@ -197,6 +209,14 @@ pub(super) fn agreed(out: &mut Out, asked: &Asked<'_>, statement: &Statement) ->
             says_yes(out, asked.question)?;
             let answer = sign_at_terminal(asked.dirs, statement)?;
             Ok(Agreed { signer: Signer { name: user(), strength: Strength::Terminal }, answer })
+        }
+        Require::Password => {
+            let roots: Vec<PathBuf> = asked.root.iter().map(|root| root.to_path_buf()).collect();
+            at_terminal(&roots).map_err(only)?;
+            out.line(asked.question)?;
+            let _ = out.stdout.flush();
+            let answer = signed_with_password(&this_machine(), asked.dirs, statement, input, action)?;
+            Ok(Agreed { signer: Signer { name: user(), strength: Strength::Password }, answer })
         }
         Require::Touch => {
             // An agent that makes the key blink gets a touch that was meant for something else.

@@ -30,6 +30,8 @@ mod mcp;
 mod narrowed;
 mod observe;
 mod packs;
+#[cfg(target_os = "linux")]
+mod password;
 mod past;
 mod payloads;
 mod prompt;

@@ -3,9 +3,10 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -55,6 +56,45 @@ impl Terminal {
     }
 }
 
+/// Runs a command as the first of a session at a person's terminal. Each text is typed once what comes before it has been shown. Gives the
+/// exit code, and all that was shown.
+pub(crate) fn conversation(mut command: Command, said: &[(&str, &str)]) -> (Option<i32>, String) {
+    let started = Instant::now();
+    let Terminal { mut master, slave } = Terminal::new();
+    let side = || Stdio::from(slave.try_clone().unwrap());
+    let mut child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
+    drop((command, slave));
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let (mut reading, seen) = (master.try_clone().unwrap(), Arc::clone(&shown));
+    let reader = thread::spawn(move || {
+        let mut part = [0; 4096];
+        // An error is how the end comes.
+        while let Ok(count @ 1..) = reading.read(&mut part) {
+            seen.lock().unwrap().extend_from_slice(&part[..count]);
+        }
+    });
+    let text = || String::from_utf8_lossy(&shown.lock().unwrap()).replace("\r\n", "\n");
+    let mut from = 0;
+    for (awaited, typed) in said {
+        loop {
+            if let Some(at) = text().get(from..).and_then(|rest| rest.find(awaited)) {
+                from += at + awaited.len();
+                break;
+            }
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            assert!(started.elapsed() < HANGS, "no {awaited:?} in {:?}", text());
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Whoever has ended hears nothing.
+        let _ = master.write_all(typed.as_bytes());
+    }
+    let status = ended(child, started);
+    reader.join().unwrap();
+    (status.code(), text())
+}
+
 /// Runs a command at a person's terminal, where this is typed. What it shows is in `stdout`.
 pub(crate) fn at_terminal(hook: &Hook, typed: &str) -> Answer {
     let started = Instant::now();
@@ -81,6 +121,6 @@ fn ended(mut child: Child, started: Instant) -> std::process::ExitStatus {
             let _ = child.kill();
             panic!("no answer after {HANGS:?}");
         }
-        thread::sleep(std::time::Duration::from_millis(2));
+        thread::sleep(Duration::from_millis(2));
     }
 }
