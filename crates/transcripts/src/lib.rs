@@ -27,6 +27,7 @@ mod codex;
 mod copilot;
 mod gemini;
 mod lines;
+mod opencode;
 mod pi;
 mod places;
 mod qwen;
@@ -35,7 +36,7 @@ use std::io::{self, BufRead};
 
 use serde_json::Value;
 
-pub use places::{Found, find, open};
+pub use places::{Found, find, open, unexported};
 
 /// A client whose transcripts can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +49,8 @@ pub enum Client {
     Copilot,
     /// Gemini CLI.
     Gemini,
+    /// OpenCode, through what `opencode export` prints.
+    OpenCode,
     /// pi.
     Pi,
     /// Qwen Code.
@@ -56,8 +59,15 @@ pub enum Client {
 
 impl Client {
     /// All of them.
-    pub const ALL: [Client; 6] =
-        [Client::ClaudeCode, Client::Codex, Client::Copilot, Client::Gemini, Client::Pi, Client::Qwen];
+    pub const ALL: [Client; 7] = [
+        Client::ClaudeCode,
+        Client::Codex,
+        Client::Copilot,
+        Client::Gemini,
+        Client::OpenCode,
+        Client::Pi,
+        Client::Qwen,
+    ];
 
     /// The name of the host.
     pub fn host(self) -> &'static str {
@@ -66,6 +76,7 @@ impl Client {
             Client::Codex => "codex",
             Client::Copilot => "copilot",
             Client::Gemini => "gemini",
+            Client::OpenCode => "opencode",
             Client::Pi => "pi",
             Client::Qwen => "qwen",
         }
@@ -108,6 +119,7 @@ pub fn read(client: Client, text: impl BufRead, each: &mut dyn FnMut(PastCall)) 
         Client::Codex => lines::read(text, &mut codex::Reader::default(), &mut once),
         Client::Copilot => lines::read(text, &mut copilot::Reader::default(), &mut once),
         Client::Gemini => lines::read(text, &mut gemini::Reader::default(), &mut once),
+        Client::OpenCode => opencode::read(text, &mut once),
         Client::Pi => lines::read(text, &mut pi::Reader::default(), &mut once),
         Client::Qwen => lines::read(text, &mut qwen::Reader, &mut once),
     }

@@ -29,6 +29,8 @@ pub struct Found {
 /// anywhere.
 pub fn find(client: Client, home: &Path) -> (Vec<Found>, Vec<PathBuf>) {
     let (top, fits): (&str, fn(&Path) -> bool) = match client {
+        // It has a database; see `unexported`.
+        Client::OpenCode => return (Vec::new(), Vec::new()),
         Client::ClaudeCode => (".claude/projects", |file| ends_with(file, &[".jsonl"])),
         Client::Codex => (".codex/sessions", |file| ends_with(file, &[".jsonl", ".jsonl.zst"])),
         Client::Copilot => (".copilot/session-state", |file| file.ends_with("events.jsonl")),
@@ -66,6 +68,12 @@ pub fn find(client: Client, home: &Path) -> (Vec<Found>, Vec<PathBuf>) {
     found.sort_by(|one, other| (one.modified, &one.file).cmp(&(other.modified, &other.file)));
     unread.sort();
     (found, unread)
+}
+
+/// Where a client keeps sessions that it has to export before they can be read.
+pub fn unexported(client: Client, home: &Path) -> Option<PathBuf> {
+    let database = home.join(".local/share/opencode/opencode.db");
+    (client == Client::OpenCode && database.exists()).then_some(database)
 }
 
 fn ends_with(file: &Path, endings: &[&str]) -> bool {

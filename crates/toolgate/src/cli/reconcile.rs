@@ -208,6 +208,7 @@ impl Report {
         let (transcripts, unlisted) = transcripts.found(home, from)?;
         let mut report = Report::default();
         report.unsure.extend(unlisted.iter().map(|path| format!("{} cannot be listed", path.display())));
+        report.unsure.extend(self.transcripts.unexported(home, from));
         for transcript in transcripts {
             let (host, mut undated) = (transcript.client.host(), 0);
             let read = open(&transcript.file).and_then(|text| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use toolgate_transcripts::{Client, Found, find};
+use toolgate_transcripts::{Client, Found, find, unexported};
 
 /// Which transcripts.
 #[derive(Debug, Default, Args)]
@@ -13,7 +13,7 @@ pub(super) struct TranscriptArgs {
     /// Transcripts of the one client that --host names [default: those in the home]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only the transcripts of this client; may be given again: claude-code, codex, copilot, gemini, pi, qwen
+    /// Only the transcripts of this client; may be given again: claude-code, codex, copilot, gemini, opencode, pi, qwen
     #[arg(long)]
     host: Vec<String>,
 }
@@ -47,6 +47,26 @@ impl TranscriptArgs {
             unlisted.extend(unread);
         }
         Ok((all, unlisted))
+    }
+
+    /// Sessions that were written since and that their client has to export first: what to do about them.
+    pub(super) fn unexported(&self, home: &Path, from: SystemTime) -> Vec<String> {
+        if self.names_files() {
+            return Vec::new();
+        }
+        let written = |file: &PathBuf| fs::metadata(file).and_then(|found| found.modified()).ok();
+        let clients = Client::ALL.into_iter().filter(|client| self.wants_host(client.host()));
+        let kept = clients.filter_map(|client| Some((client, unexported(client, home)?)));
+        let recent = kept.filter(|(_, file)| written(file).is_none_or(|written| written >= from));
+        recent
+            .map(|(client, file)| {
+                let host = client.host();
+                format!(
+                    "{} is a database; `{host} export SESSION > FILE` for each session, then `--host {host} FILE`",
+                    file.display()
+                )
+            })
+            .collect()
     }
 
     fn clients(&self) -> Result<Vec<Client>, String> {

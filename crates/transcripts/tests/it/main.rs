@@ -15,7 +15,8 @@ fn calls(client: Client, text: &str) -> (Vec<PastCall>, usize) {
 
 fn real(client: Client) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/real").join(client.host());
-    fs::read_to_string(file.with_extension("jsonl")).unwrap()
+    let ending = if client == Client::OpenCode { "json" } else { "jsonl" };
+    fs::read_to_string(file.with_extension(ending)).unwrap()
 }
 
 #[test]
@@ -48,6 +49,8 @@ fn tools_and_inputs_are_those_of_the_client() {
     named(Client::Codex, "apply_patch", "command");
     named(Client::Codex, "exec_command", "cmd");
     named(Client::Gemini, "write_file", "file_path");
+    named(Client::OpenCode, "write", "filePath");
+    named(Client::OpenCode, "bash", "command");
     named(Client::Pi, "bash", "command");
     named(Client::Qwen, "write_file", "file_path");
     let (copilot, _) = calls(Client::Copilot, &real(Client::Copilot));
@@ -71,6 +74,22 @@ fn a_line_of_another_form_is_counted() {
     assert_eq!(calls(Client::ClaudeCode, line), (Vec::new(), 1));
     let line = r#"{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{","call_id":"a"}}"#;
     assert_eq!(calls(Client::Codex, line), (Vec::new(), 1));
+}
+
+#[test]
+fn an_export_that_is_cut_short_or_of_another_form_is_counted() {
+    let whole = real(Client::OpenCode);
+    let count = calls(Client::OpenCode, &whole).0.len();
+    assert_eq!(calls(Client::OpenCode, &whole[..whole.len() / 2]), (Vec::new(), 1));
+    let (found, unread) = calls(Client::OpenCode, &format!("{whole}{}", &whole[..whole.len() / 2]));
+    assert_eq!((found.len(), unread), (count, 1), "what comes before is read");
+    assert_eq!(calls(Client::OpenCode, "Exporting session: latest\n").1, 1);
+    let (_, unread) = calls(Client::OpenCode, &whole.replace("\"callID\"", "\"id_of_call\""));
+    assert_eq!(unread, count, "a call without its id");
+    let (found, unread) = calls(Client::OpenCode, &whole.replacen("\"completed\",", "\"pending\",", 1));
+    assert_eq!((found.len(), unread), (count - 1, 0), "one that the model has not finished");
+    let failed = whole.replace("\"completed\",", "\"error\",");
+    assert_eq!(calls(Client::OpenCode, &failed).0.len(), count, "one that was denied has reached the hook");
 }
 
 #[test]
