@@ -76,12 +76,12 @@ impl fmt::Display for LedgerError {
             }
             LedgerError::Full { path } => write!(f, "no room is left to write `{}`", path.display()),
             LedgerError::Refused { path } => {
-                write!(f, "the system does not let us use `{}`", path.display())
+                write!(f, "the system does not let toolgate use `{}`", path.display())
             }
             LedgerError::NotAFile { path } => write!(f, "`{}` is not a regular file", path.display()),
             LedgerError::NoRecord { path } => write!(f, "`{}` holds no record", path.display()),
             LedgerError::Malformed { path, line } => {
-                write!(f, "line {line} of `{}` is no record", path.display())
+                write!(f, "line {line} of `{}` is not a record", path.display())
             }
             LedgerError::Failed { path, source } => {
                 write!(f, "cannot use `{}`: ", path.display())?;

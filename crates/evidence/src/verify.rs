@@ -135,10 +135,10 @@ impl fmt::Display for Fault {
             Fault::Number { wanted, found } => {
                 write!(
                     f,
-                    "has number {found} where {wanted} should follow: lines were removed, inserted or moved"
+                    "has number {found}, but {wanted} should follow: lines were removed, inserted or moved"
                 )
             }
-            Fault::Link => f.write_str("does not follow from the line before: one of the two was changed"),
+            Fault::Link => f.write_str("does not follow from the line before it: one of the two was changed"),
             Fault::Name => f.write_str("has another name than its first record says"),
             Fault::Unended => f.write_str("was cut off"),
             Fault::NewestFileMissing => f.write_str("is missing"),

@@ -87,7 +87,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             let Ok(value) = serde_json::from_slice::<Value>(&line) else {
                 // It has no number that an answer could name, and an answer to nothing may be answered in turn.
                 if !line.trim_ascii().is_empty() {
-                    note("a line on stdin is no JSON");
+                    note("a line on stdin is not JSON");
                 }
                 continue;
             };
@@ -96,9 +96,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             match serde_json::from_value(value) {
                 Ok(message) => return Ok(Some(message)),
                 // Others may say what we do not know, as long as they want no answer.
-                Err(_) if id.is_none() => note("a message on stdin is none of the protocol"),
+                Err(_) if id.is_none() => note("a message on stdin is not one of the protocol"),
                 Err(error) => {
-                    let why = shortened(format!("this is no message of the protocol: {error}"));
+                    let why = shortened(format!("this is not a message of the protocol: {error}"));
                     self.refuse(why, id).await?;
                 }
             }

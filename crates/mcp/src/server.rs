@@ -94,7 +94,7 @@ impl<K: Keeper> Server<K> {
                     Err(error) if wanted.is_none() => (Base64::encode_string(error.as_bytes()), "base64"),
                     Err(_) => {
                         let why = format!(
-                            "`{}` is no UTF-8 text from byte {} on; read it with encoding `base64`",
+                            "`{}` is not UTF-8 text from byte {} on; read it with encoding `base64`",
                             path.escape_debug(),
                             call.offset
                         );
@@ -134,7 +134,7 @@ impl<K: Keeper> Server<K> {
             None | Some(Encoding::Text) => call.content.into_bytes(),
             Some(Encoding::Base64) => Base64::decode_vec(&call.content).map_err(|_| {
                 let why =
-                    "`content` is no base64; write it with padding and without line breaks, or as `text`";
+                    "`content` is not base64; write it with padding and without line breaks, or as `text`";
                 Failure { path: Some(path.clone()), ..Failure::new("ErrInvalidArguments", why) }
             })?,
         };

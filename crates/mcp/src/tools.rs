@@ -67,7 +67,7 @@ pub(crate) fn all() -> Vec<Tool> {
         tool(
             READ_INPUT,
             "Read an input",
-            "Reads a file that is declared as an input. Gives text as it is; a file that is no UTF-8 text comes as \
+            "Reads a file that is declared as an input. Gives text as it is; a file that is not UTF-8 text comes as \
              base64. Long files come in parts: the answer says how to go on.",
             reads.clone(),
             &["path"],
@@ -76,15 +76,15 @@ pub(crate) fn all() -> Vec<Tool> {
                 "encoding": {
                     "type": "string",
                     "enum": ["text", "base64"],
-                    "description": "`text` refuses a file that is no text; `base64` gives any file as base64. \
-                                    Where left out, whichever fits",
+                    "description": "`text` refuses a file that is not text; `base64` gives any file as base64. \
+                                    By default, whichever fits",
                 },
-                "offset": { "type": "integer", "minimum": 0, "description": "The byte to begin at; 0 where left out" },
+                "offset": { "type": "integer", "minimum": 0, "description": "The byte to begin at; 0 by default" },
                 "limit": {
                     "type": "integer",
                     "minimum": 1,
                     "maximum": MOST_READ,
-                    "description": format!("The most bytes to read; {USUALLY_READ} where left out"),
+                    "description": format!("The most bytes to read; {USUALLY_READ} by default"),
                 },
             }),
         ),
@@ -99,12 +99,12 @@ pub(crate) fn all() -> Vec<Tool> {
                 "path": { "type": "string", "description": format!("The file, {path}") },
                 "content": {
                     "type": "string",
-                    "description": format!("All that the file shall hold, at most {MOST_WRITTEN} bytes"),
+                    "description": format!("The whole content of the file, at most {MOST_WRITTEN} bytes"),
                 },
                 "encoding": {
                     "type": "string",
                     "enum": ["text", "base64"],
-                    "description": "How `content` is written; `text` where left out",
+                    "description": "How `content` is encoded; `text` by default",
                 },
                 "durable": {
                     "type": "boolean",

@@ -177,7 +177,7 @@ fn open_place(
             entries.retain(is_other);
             push_inline(entries, keys);
         }
-        Item::None | Item::Value(_) | Item::Table(_) => return Err("`scope` is no list of entries".into()),
+        Item::None | Item::Value(_) | Item::Table(_) => return Err("`scope` is not a list of entries".into()),
     }
     Ok(())
 }
@@ -188,7 +188,7 @@ fn push_inline(entries: &mut Array, keys: Vec<(&str, Value)>) {
 
 fn set_rule(doc: &mut DocumentMut, id: &str, response: Response, terms: &OpeningTerms) -> Result<(), String> {
     let rules = doc.entry("rules").or_insert_with(|| Item::Table(Table::new()));
-    let rules = rules.as_table_like_mut().ok_or("`rules` is no table")?;
+    let rules = rules.as_table_like_mut().ok_or("`rules` is not a table")?;
     let more: Vec<(&str, Value)> = terms.keys().collect();
     let new: Value = if more.is_empty() {
         response.word().into()

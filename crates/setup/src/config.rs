@@ -178,9 +178,12 @@ fn taken_out(loaded: &Loaded, file: &Path, found: &mut Vec<WithoutEffect>) {
     let kept = flattened(kept);
     for (key, value) in flattened(written).into_iter().filter(|setting| !kept.contains(setting)) {
         let (why, help) = if key.starts_with("policy.secret-file") {
-            ("does not count: no project opens secret files", "put it into your own settings")
+            ("does not count: a project's file cannot open secret files", "put it into your own settings")
         } else if key == "mode" {
-            ("does not count: no project says whether calls are stopped", "put it into your own settings")
+            (
+                "does not count: a project's file cannot decide whether calls are stopped",
+                "put it into your own settings",
+            )
         } else if key.starts_with("rules.") {
             (NO_RULE, "correct the id, or remove the line")
         } else {
@@ -320,7 +323,7 @@ impl Look<'_> {
                     near.map(|near| format!("; did you mean `{}`?", near.display())).unwrap_or_default();
                 tell(
                     setting,
-                    format!("names a place that is not there{hint}"),
+                    format!("names a place that does not exist{hint}"),
                     "correct the path, or remove the entry",
                 );
             } else if entry.rights != Rights::None
@@ -427,7 +430,7 @@ mod tests {
                 "",
                 &["~/Downloads` opens nothing: ", "git-clean = \"ask\"` opens nothing: "],
             ),
-            ("", misspelt, "", &["Donwloads` names a place that is not there; did you mean"]),
+            ("", misspelt, "", &["Donwloads` names a place that does not exist; did you mean"]),
             ("", ended, "", &["Downloads` has ended"]),
             (
                 "",

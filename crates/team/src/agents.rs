@@ -296,7 +296,7 @@ impl fmt::Display for AgentsError {
                 let root = root.to_string_lossy();
                 write!(
                     f,
-                    "the root `{}` is no plain absolute path; write it without `..`",
+                    "the root `{}` is not a plain absolute path; write it without `..`",
                     root.escape_debug()
                 )
             }
@@ -307,7 +307,7 @@ impl fmt::Display for AgentsError {
                 )
             }
             AgentsError::Taken { by } => {
-                write!(f, "this worktree or session is already the one of `{by}`; remove that agent first")
+                write!(f, "this worktree or session already belongs to `{by}`; remove that agent first")
             }
             AgentsError::Broken { path, why } => {
                 write!(f, "an entry of `{}` is broken: {why}", path.display())

@@ -31,7 +31,7 @@ pub(crate) fn run_by_seatbelt(
         ));
     }
     if is_observed {
-        return Some(refused("nobody can look on at level seatbelt; leave out --explain and --learn"));
+        return Some(refused("level seatbelt cannot watch a command; leave out --explain and --learn"));
     }
     complain("contained at level seatbelt, which is untested");
     Some(match seatbelt::run(&made.plan, command) {

@@ -27,7 +27,7 @@ impl fmt::Display for AgentFault {
             AgentFault::Empty => "is empty",
             AgentFault::TooLong => "has more than 64 bytes",
             AgentFault::NotAName => {
-                "is no name; use letters, digits, `.`, `_` and `-`, and begin with a letter or a digit"
+                "is not a name; use letters, digits, `.`, `_` and `-`, and begin with a letter or a digit"
             }
         })
     }

@@ -71,7 +71,7 @@ pub struct NoDigest;
 
 impl fmt::Display for NoDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("is no digest; one is `blake3:` or `sha256:` and 64 hexadecimal digits")
+        f.write_str("is not a digest; one is `blake3:` or `sha256:` and 64 hexadecimal digits")
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Error {
         /// Whose.
         agent: String,
     },
-    /// What was given is no name of an agent.
+    /// What was given is not a name of an agent.
     InvalidAgent {
         /// What was given.
         agent: String,
@@ -216,30 +216,30 @@ impl fmt::Display for Error {
                 write!(f, "the agent's name `{}` {why}", agent.escape_debug())
             }
             Error::AgentInUse { agent } => {
-                write!(f, "`{agent}` has a workspace already; clean it up first, or take another name")
+                write!(f, "`{agent}` has a workspace already; clean it up first, or use another name")
             }
             Error::InvalidDeclaration(invalid) => invalid.fmt(f),
             Error::Conflict { agent, pattern, other, theirs } => {
                 write!(
                     f,
                     "`{agent}` declares `{pattern}`, which overlaps `{theirs}`, an output of `{other}`; \
-                     declare another path, or begin when `{other}` is cleaned up"
+                     declare another path, or begin after `{other}` is cleaned up"
                 )
             }
             Error::QuotaExceeded { path, limit } => {
                 write!(f, "with `{}` the workspace would hold more than {limit}", path.escape_debug())
             }
-            Error::NotAFile { path } => write!(f, "`{}` is no regular file", path.escape_debug()),
+            Error::NotAFile { path } => write!(f, "`{}` is not a regular file", path.escape_debug()),
             Error::UnsafeBase { path, why } => write!(f, "`{}` {why}", path.display()),
             Error::Damaged { path } => write!(f, "`{}` cannot be read", path.display()),
             Error::NotStored { digest } => write!(f, "the store does not hold `{digest}`"),
             Error::Corrupt { digest } => {
-                write!(f, "the store's `{digest}` holds something else: it was changed")
+                write!(f, "the store's `{digest}` holds something else, so it was changed")
             }
             Error::InputChanged { path } => {
                 write!(
                     f,
-                    "the input `{}` is not what it was when the workspace was made, so no receipt is true; \
+                    "the input `{}` has changed since the workspace was made, so no receipt would be true; \
                      make the workspace again",
                     path.escape_debug()
                 )

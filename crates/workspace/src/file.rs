@@ -113,7 +113,7 @@ impl WorkspaceFile {
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(&path).map_err(unreadable)?;
         if !file.metadata().map_err(unreadable)?.is_file() {
-            return Err(unreadable(io::Error::other("it is no regular file")));
+            return Err(unreadable(io::Error::other("it is not a regular file")));
         }
         let mut text = String::new();
         file.take(LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
@@ -234,7 +234,7 @@ impl fmt::Display for FileError {
             ),
             FileError::Changed { agent, keys } => write!(
                 f,
-                "`{agent}` has a workspace that was declared otherwise ({}); clean it up first, or take another name",
+                "`{agent}` has a workspace with a different declaration ({}); clean it up first, or use another name",
                 keys.join(", ")
             ),
             FileError::Workspace(error) => error.fmt(f),
@@ -297,7 +297,7 @@ mod tests {
             ("agent = \"a\"\ninputs = \"x\"", "`inputs`: line 2: invalid type"),
             ("agent = \"a\"\n[quota]\nbytes = -1", "`quota.bytes`: line 3: "),
             ("agent = \"a\"\nquota = { bites = 1 }", "unknown field `bites`"),
-            ("agent = \"../x\"", "`agent`: `../x` is no name"),
+            ("agent = \"../x\"", "`agent`: `../x` is not a name"),
             ("agent = \"a\"\ndots = \"some\"", "`dots`: line 2: unknown variant `some`"),
             ("agent = \"a\"\ninputs = [\"[...slug].tsx\"]", "dots = \"component\""),
             ("agent = \"a\"\nagent = \"b\"", "line 2: duplicate key"),

@@ -48,8 +48,8 @@ impl Metrics {
     pub fn to_prometheus(&self, agent: &crate::AgentId) -> String {
         type Value = fn(&SideMetrics) -> u64;
         const COUNTERS: [(&str, &str, Value); 3] = [
-            ("operations", "Reads and writes that were tried.", |side| side.count),
-            ("failures", "Reads and writes that came to nothing, refused ones included.", |side| side.failed),
+            ("operations", "Reads and writes that were attempted.", |side| side.count),
+            ("failures", "Reads and writes that failed, including refused ones.", |side| side.failed),
             (
                 "denials",
                 "Reads and writes that were refused: not declared, or a path that leads out.",

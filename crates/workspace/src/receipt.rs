@@ -130,7 +130,7 @@ impl Envelope {
         let bad = |why| Error::BadReceipt { why };
         // Each one costs a look at all of it.
         if self.signatures.len() > 16 {
-            return Err(bad("has more signatures than anybody needs"));
+            return Err(bad("has too many signatures"));
         }
         let payload = self.payload()?;
         let signed = dsse(&self.payload_type, &payload);
@@ -140,15 +140,15 @@ impl Envelope {
             Some(Signed { keyid: key.id(), sig: sig.clone() })
         };
         let signature = trusted.iter().find_map(by);
-        let signature = signature.ok_or(bad("was not signed by a key that is trusted, or was changed"))?;
+        let signature = signature.ok_or(bad("was not signed by a trusted key, or was changed"))?;
         let statement = self.unverified_statement()?;
         let Predicate { inputs, outputs, .. } = &statement.predicate;
         let all_framed = inputs.formula() == Formula::Framed && outputs.formula() == Formula::Framed;
         if !all_framed || !inputs.is_consistent() || !outputs.is_consistent() {
-            return Err(bad("does not agree with itself: a snapshot's digest is not that of its files"));
+            return Err(bad("contradicts itself: a snapshot's digest is not that of its files"));
         }
         if statement.subject != subjects(outputs) {
-            return Err(bad("does not agree with itself: its subjects are not its outputs"));
+            return Err(bad("contradicts itself: its subjects are not its outputs"));
         }
         // What nobody has signed, the names of keys and other signatures, is left out: one receipt has one text.
         let key = signature.keyid.clone();
@@ -157,7 +157,7 @@ impl Envelope {
 
     /// For those who need to know what it names whether or not it is right.
     pub(crate) fn unverified_statement(&self) -> Result<Statement, Error> {
-        let bad = Error::BadReceipt { why: "is a receipt of another kind than this version knows" };
+        let bad = Error::BadReceipt { why: "is of a kind that this version does not know" };
         let statement = serde_json::from_slice::<Statement>(&self.payload()?).ok();
         let known =
             |statement: &Statement| statement.kind == STATEMENT && statement.predicate_kind == PREDICATE;

@@ -89,7 +89,7 @@ fn fill(
 ) -> Result<(), Error> {
     for (done, (path, state)) in files.iter().enumerate() {
         if let State::File { digest, .. } = state {
-            let why = Error::BadReceipt { why: "names a path that no workspace could hold" };
+            let why = Error::BadReceipt { why: "names a path that cannot be in a workspace" };
             let path = CleanPath::of(path, Dots::Component).map_err(|_| why)?;
             let parent = top.parent(&path, || Ok(()))?;
             let failed = |error: io::Error| Error::about(path.as_str(), error);

@@ -202,7 +202,7 @@ pub(crate) fn hash(mut file: File, algorithm: Algorithm) -> io::Result<(Digest, 
     }
 }
 
-/// What becomes of a link, or another thing that is no file, where a pattern finds one.
+/// What becomes of a link, or another thing that is not a file, where a pattern finds one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     /// An error: the state of a workspace must not be told without it.

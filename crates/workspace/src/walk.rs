@@ -11,15 +11,15 @@ use crate::atomic::is_ours;
 use crate::beneath::Top;
 use crate::error::Error;
 
-/// Something that is no directory.
+/// Something that is not a directory.
 pub(crate) struct Found {
     pub(crate) path: CleanPath<'static>,
     pub(crate) kind: FileType,
 }
 
-/// Everything below `from` that is no directory, in no order; nothing where there is no such directory. No link is
+/// Everything below `from` that is not a directory, in no order; nothing where there is no such directory. No link is
 /// followed, no mount entered, and what was being written by somebody who was killed is passed over. A name that no
-/// declaration can hold, since it is no text or has control characters, is passed over too: nobody could have declared it.
+/// declaration can hold, since it is not text or has control characters, is passed over too: nobody could have declared it.
 pub(crate) fn walk(
     top: &Top,
     from: &str,

@@ -89,7 +89,7 @@ impl Workspaces {
                 return Err(unsafe_base("belongs to another user; name another directory"));
             }
             Err(Errno::LOOP | Errno::NOTDIR) => {
-                return Err(unsafe_base("is no directory of its own; name another base"));
+                return Err(unsafe_base("is not a plain directory; name another base"));
             }
             base => base.map_err(failed)?,
         };
@@ -304,7 +304,7 @@ impl Workspaces {
             Ok(file)
         };
         lock().map_err(|error| {
-            let busy = "others are making a workspace here, and it takes long; try again later";
+            let busy = "other processes are making a workspace here, and it takes long; try again later";
             let error = match error.kind() {
                 io::ErrorKind::TimedOut => io::Error::new(error.kind(), busy),
                 _ => error,

@@ -99,7 +99,7 @@ impl std::fmt::Display for AnchorError {
         match self {
             AnchorError::Log(error) => error.fmt(f),
             AnchorError::NotNow(why) => f.write_str(why),
-            AnchorError::NotOurs => f.write_str("this is about none of the checkpoints that are kept here"),
+            AnchorError::NotOurs => f.write_str("this belongs to none of the checkpoints that are kept here"),
         }
     }
 }
@@ -216,7 +216,7 @@ fn open(state_dir: &Path) -> Result<(Log, fs::File), AnchorError> {
     if log.as_ref().is_none_or(|log| log.checkpoints.is_empty()) {
         return Err(AnchorError::NotNow("nothing is sealed yet: run `toolgate ledger seal`"));
     }
-    let lock = alone(&dir)?.ok_or(AnchorError::NotNow("somebody is sealing: try again"))?;
+    let lock = alone(&dir)?.ok_or(AnchorError::NotNow("another process is sealing: try again"))?;
     // As it is now that nobody else changes it.
     let log = Log::open(state_dir).map_err(AnchorError::Log)?;
     let gone =

@@ -253,7 +253,7 @@ pub fn take(places: &Places, user: u32, feed: &mut dyn BufRead, now: SystemTime)
     };
     // INVARIANT: who sends the end only is believed for an hour at most.
     if from != 1 && (from != size || !is_recent(&dir.join(WHOLE), now)) {
-        return Err(TakeError::Feed("it does not begin where it has to"));
+        return Err(TakeError::Feed("it does not begin where it should"));
     }
     let mut count = from - 1;
     let refused = loop {
@@ -263,7 +263,9 @@ pub fn take(places: &Places, user: u32, feed: &mut dyn BufRead, now: SystemTime)
         let (leaf, link) = match next(feed)? {
             Sent::End(number) if number == count => break None,
             Sent::End(have) if from > 1 && have < from => break Some(Refusal::Cut { have, sealed: size }),
-            Sent::End(_) => return Err(TakeError::Feed("it says another number of records than it sent")),
+            Sent::End(_) => {
+                return Err(TakeError::Feed("it announced a different number of records than it sent"));
+            }
             Sent::From(_) => return Err(TakeError::Feed("it begins twice")),
             Sent::Gone(leaf) => (leaf, None),
             Sent::Line(line) => (leaf_hash(&line), Some(line)),
@@ -371,7 +373,7 @@ fn next(feed: &mut dyn BufRead) -> Result<Sent, TakeError> {
         END => text().and_then(|text| text.parse().ok()).map(Sent::End),
         _ => None,
     };
-    sent.ok_or(TakeError::Feed("it sent something else than records"))
+    sent.ok_or(TakeError::Feed("it sent something other than records"))
 }
 
 fn digest(text: &str) -> Option<Digest> {

@@ -108,7 +108,7 @@ impl fmt::Display for SealProblem {
                 write!(f, "records {} to {size} are not the ones that were sealed", after + 1)
             }
             P::Forked { after, size } => {
-                write!(f, "this is another log than the one that was noted: they part between records {} and {size}", after + 1)
+                write!(f, "this is not the log that was noted: the two differ from a record between {} and {size} on", after + 1)
             }
             P::Cut { have, sealed, noted: false } => {
                 write!(f, "records {} to {sealed} are missing: they were sealed and have been cut off", have + 1)
@@ -122,7 +122,7 @@ impl fmt::Display for SealProblem {
             P::TileMissing { seq } => {
                 write!(f, "the text of record {seq} is gone, and so is its hash in the tree's files")
             }
-            P::KeyRecord { seq } => write!(f, "record {seq} names another key than the one that was used"),
+            P::KeyRecord { seq } => write!(f, "record {seq} names a different key from the one that was used"),
             P::DroppedUnsaid { through } => {
                 write!(f, "records 1 to {through} are missing, and no record says that they were dropped")
             }
@@ -133,24 +133,24 @@ impl fmt::Display for SealProblem {
                 write!(f, "the checkpoint of {size} records is signed with key {signed}, {when} than key {epoch}, which was in use")
             }
             P::OldCheckpoint { size, sealed } => {
-                write!(f, "`checkpoint` is of {size} records, and {sealed} were sealed: an old one was put in its place")
+                write!(f, "`checkpoint` covers {size} records, but {sealed} were sealed: an older one has replaced it")
             }
             P::PutBack { size, signed } => {
                 write!(f, "{signed} records were sealed, and the checkpoints know {size}: they were put back from a copy")
             }
             P::BadCosignature { size, by } => {
-                write!(f, "the signature of `{by}` under the checkpoint of {size} records is not good")
+                write!(f, "the signature of `{by}` under the checkpoint of {size} records is not valid")
             }
             P::NoHandover { epoch, seq } => {
                 write!(f, "key {epoch} was never sealed by the key before it: the checkpoint of {seq} records is missing")
             }
-            P::AnotherFirstKey => f.write_str("the log begins with another key than the one that was given: it was written anew"),
+            P::AnotherFirstKey => f.write_str("the log does not begin with the given key: it was rewritten"),
             P::AnotherKey => {
                 f.write_str("the key in the state directory is not the one that the log names last: one of the two was put back from a copy")
             }
             P::NoKey => f.write_str("no record names the key of the log"),
             P::BadStamp { size, why } => {
-                write!(f, "the time stamp of the checkpoint of {size} records is not good: {why}")
+                write!(f, "the time stamp of the checkpoint of {size} records is not valid: {why}")
             }
             P::StampUnchecked { size, why } => {
                 write!(f, "the time stamp of the checkpoint of {size} records was not checked: {why}")

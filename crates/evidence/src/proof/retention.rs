@@ -67,13 +67,13 @@ impl std::fmt::Display for RetentionError {
         match self {
             RetentionError::Seal(error) => error.fmt(f),
             RetentionError::Log(error) => error.fmt(f),
-            RetentionError::Busy => f.write_str("somebody is sealing: try again"),
+            RetentionError::Busy => f.write_str("another process is sealing: try again"),
             RetentionError::NoRecord => f.write_str("there is no such record"),
             RetentionError::Needed => {
-                f.write_str("this record speaks of the log itself, and verification needs it")
+                f.write_str("this record is about the log itself, and verification needs it")
             }
             RetentionError::Erased => f.write_str("its text was erased before"),
-            RetentionError::TooShort => f.write_str("its line is too short for what has to stay of it"),
+            RetentionError::TooShort => f.write_str("its line is too short for what must remain of it"),
         }
     }
 }

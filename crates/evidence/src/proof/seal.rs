@@ -100,18 +100,28 @@ impl fmt::Display for SealError {
         match self {
             SealError::Log(error) => error.fmt(f),
             SealError::Key(path) => {
-                write!(f, "`{}` is not the key that the log names: it was removed or put back from a copy", path.display())
+                write!(
+                    f,
+                    "`{}` is not the key that the log names: it was removed or put back from a copy",
+                    path.display()
+                )
             }
             SealError::PutBack { size, signed } => {
-                write!(f, "{signed} records were sealed, and the checkpoints know {size}: they were put back from a copy")
+                write!(
+                    f,
+                    "{signed} records were sealed, and the checkpoints know {size}: they were put back from a copy"
+                )
             }
             SealError::NotExtended { seq } => {
-                write!(f, "record {seq} does not go on from what was sealed; `toolgate ledger verify` says more")
+                write!(
+                    f,
+                    "record {seq} does not go on from what was sealed; `toolgate ledger verify` says more"
+                )
             }
             SealError::ForeignKey { seq } => write!(f, "record {seq} names a key that was not made here"),
-            SealError::Tiles => {
-                f.write_str("the tree is damaged and cannot be made again from the log: `toolgate ledger verify` says more")
-            }
+            SealError::Tiles => f.write_str(
+                "the tree is damaged and cannot be rebuilt from the log: `toolgate ledger verify` says more",
+            ),
         }
     }
 }

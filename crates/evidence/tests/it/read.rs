@@ -1,4 +1,4 @@
-//! Parts of the ledger, lines that cannot be read, and a store that is no file.
+//! Parts of the ledger, lines that cannot be read, and a store that is not a file.
 
 use std::fs;
 use std::path::Path;

@@ -147,7 +147,7 @@ fn a_problem_is_described_in_words() {
     assert_eq!(
         problem.to_string(),
         format!(
-            "line 2 of `{}` does not follow from the line before: one of the two was changed",
+            "line 2 of `{}` does not follow from the line before it: one of the two was changed",
             current(temp.path()).display()
         )
     );

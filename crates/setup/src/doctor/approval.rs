@@ -58,7 +58,7 @@ pub(super) fn examine(subject: &Subject<'_>) -> Vec<Check> {
         Check::new(ID, Status::Info, text)
     });
     for line in &approvers.unusable {
-        let text = format!("{}:{line}: is no line of an approver", approvers.file.display());
+        let text = format!("{}:{line}: not a line about an approver", approvers.file.display());
         checks.push(
             Check::new(ID, Status::Warn, text)
                 .help("`NAME namespaces=\"toolgate\" ssh-ed25519 …`, or `sk-ssh-ed25519@openssh.com …`"),

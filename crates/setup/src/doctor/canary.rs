@@ -76,7 +76,7 @@ pub(super) fn canaries(
     if !is_safe_to_run(asked) {
         let text = format!("not run, since the {} may have come with the repository: `{line}`", asked.source);
         let check = Check::new("canary-deny", Status::Fail, text);
-        checks.push(check.help("look at the line; `toolgate init` writes one that is known to be ours"));
+        checks.push(check.help("check the line; `toolgate init` writes one that toolgate recognizes"));
         return;
     }
     let project = subject.places.project.as_deref().unwrap_or(&subject.dirs.home);
@@ -103,7 +103,7 @@ pub(super) fn canaries(
     }
     checks.push(match ask(project, &read) {
         Ok(Some(decision)) if decision == "deny" => {
-            let text = format!("a read of `{read}` was denied: no work can be done like this");
+            let text = format!("a read of `{read}` was denied, so agents cannot work");
             Check::new("canary-allow", Status::Fail, text).help(WHY)
         }
         Ok(_) => Check::new("canary-allow", Status::Ok, format!("a read of `{read}` was not denied")),

@@ -205,7 +205,7 @@ fn registration(sources: &[Source], live: &[&Source], checks: &mut Vec<Check>) {
         checks.push(check.help("run `toolgate init`"));
     }
     if live.len() > 1 {
-        let text = format!("{} files register toolgate, so every call is judged as many times", live.len());
+        let text = format!("{} files register toolgate, so it judges every call once for each", live.len());
         checks
             .push(Check::new("doubled", Status::Warn, text).help("run `toolgate uninstall` for one of them"));
     }

@@ -73,16 +73,15 @@ fn kernel(state: &Path, layers: &[Settings]) -> Vec<Check> {
             Check::new(ID, Status::Ok, "commands run at level full; the self-test could not escape")
         }
         Some(Ok(Level::Landlock)) => {
-            let why =
-                no_namespaces().unwrap_or_else(|| "this kernel gives the user no namespaces".to_owned());
+            let why = no_namespaces()
+                .unwrap_or_else(|| "this kernel does not let the user make namespaces".to_owned());
             let text = format!(
-                "commands run at level landlock; the self-test could not escape; there is no level full, since {why}"
+                "commands run at level landlock; the self-test could not escape; level full is not available: {why}"
             );
             Check::new(ID, Status::Info, text)
         }
         Some(Err(found)) => {
-            let text =
-                format!("the sandbox failed its self-test: {found}; what should be contained cannot be");
+            let text = format!("the sandbox failed its self-test: {found}; nothing can be contained");
             Check::new(ID, Status::Warn, text)
                 .help("a person is asked then, unless `uncontainable` in [containment] says otherwise")
         }
@@ -90,8 +89,9 @@ fn kernel(state: &Path, layers: &[Settings]) -> Vec<Check> {
     }];
     let needs_full = layers.iter().any(|layer| layer.containment.require == ContainmentLevel::Full);
     if needs_full && checks.iter().any(|check| check.text.contains("level landlock")) {
-        let text = "the settings require level full, which cannot be had: a contained command does not run";
-        let help = "have the kernel give namespaces, or set `require = \"landlock\"` in [containment]";
+        let text =
+            "the settings require level full, which is not available here: contained commands do not run";
+        let help = "allow user namespaces, or set `require = \"landlock\"` in [containment]";
         checks.push(Check::new(ID, Status::Warn, text).help(help));
     }
     let abi = kernel.landlock;
@@ -100,7 +100,7 @@ fn kernel(state: &Path, layers: &[Settings]) -> Vec<Check> {
     checks
 }
 
-/// What a process of ours found that tried it; `None` where this is no program of ours.
+/// What a process of ours found that tried it; `None` where this is not a program of ours.
 fn tried(state: &Path) -> Option<Result<Level, String>> {
     let program = this_machine().program()?;
     let is_ours = self_test::is_ours(&program);
@@ -128,7 +128,7 @@ fn no_namespaces() -> Option<String> {
     } else if set("kernel/apparmor_restrict_unprivileged_userns", "1") {
         "`kernel.apparmor_restrict_unprivileged_userns` is 1 (AppArmor)"
     } else if ["/.dockerenv", "/run/.containerenv"].iter().any(|file| Path::new(file).exists()) {
-        "this is a container, most of which have none"
+        "this is a container, and most containers have no namespaces"
     } else {
         return None;
     };
@@ -175,7 +175,7 @@ fn own_sandbox(host: &str, name: &str, places: &HostPlaces, state: &Path) -> Opt
         None => return None,
     };
     if host == "gemini" {
-        let text = format!("{text}: a container; nobody has tried toolgate in there");
+        let text = format!("{text}: a container; toolgate is untested in there");
         return Some(Check::new(ID, Status::Warn, text).help("switch it off"));
     }
     let is_read_only = matches!(&said, Some((_, Value::String(word))) if word == "read-only");

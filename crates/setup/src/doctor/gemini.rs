@@ -45,7 +45,7 @@ fn off(source: &Source, places: &HostPlaces) -> Vec<Off> {
         if names.is_some_and(|names| names.iter().any(|other| other == name.as_str())) {
             let text =
                 format!("`hooksConfig.disabled` in `{}` names our hook of the {source}", file.display());
-            off.push(Off { id: "disabled", text, help: "take the name out" });
+            off.push(Off { id: "disabled", text, help: "remove the name" });
         }
     }
     off

@@ -91,7 +91,7 @@ pub(super) fn examine(exam: &Exam<'_>, clinic: &Clinic, checks: &mut Vec<Check>)
         checks.push(Check::new("registered", Status::Fail, text).help("run `toolgate init`"));
     }
     if live.len() > 1 {
-        let text = format!("{} files register toolgate, so every call is judged as many times", live.len());
+        let text = format!("{} files register toolgate, so it judges every call once for each", live.len());
         checks
             .push(Check::new("doubled", Status::Warn, text).help("run `toolgate uninstall` for one of them"));
     }
@@ -152,8 +152,7 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
         let status = if source.names_us(clinic) { lost } else { Status::Info };
         let text = format!("{dropped} in the {source}: the client drops the whole file");
         checks.push(
-            Check::new("readable", status, text)
-                .help("mend that, or remove the file and run `toolgate init`"),
+            Check::new("readable", status, text).help("fix that, or remove the file and run `toolgate init`"),
         );
         return;
     }
@@ -168,7 +167,7 @@ fn describe(source: &Source, clinic: &Clinic, lost: Status, checks: &mut Vec<Che
         |events: &[(&str, Role)]| events.iter().map(|(event, _)| *event).collect::<Vec<_>>().join(", ");
     let status = if source.gates(clinic) { Status::Ok } else { Status::Warn };
     let noted = match source.noted {
-        Noted::Nothing => "not on the note of this person",
+        Noted::Nothing => "not written by this person's init",
         Noted::AsWritten => "as init wrote them",
         Noted::Changed => "changed since init wrote them",
     };
@@ -270,8 +269,8 @@ impl Ours {
 impl Clinic {
     fn why_dropped(&self, file: &Path, text: &str, settings: Option<&Value>) -> Option<String> {
         match settings {
-            None => Some("something that is not of its format".to_owned()),
-            Some(settings) if !settings.is_object() => Some("something else than an object".to_owned()),
+            None => Some("something that is not in its format".to_owned()),
+            Some(settings) if !settings.is_object() => Some("something other than an object".to_owned()),
             Some(_) if self.reads_comments || file.extension().is_some_and(|end| end == "toml") => None,
             Some(_) => {
                 let error = serde_json::from_str::<Value>(text).err()?;

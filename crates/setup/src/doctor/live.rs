@@ -76,7 +76,7 @@ fn play(client: &dyn Client, program: &Path, toolgate: &Path, places: &HostPlace
     let seen = model.seen();
     if seen.results.is_empty() {
         let last = ran.output.lines().last().unwrap_or_default();
-        return Err(io::Error::other(format!("it asked its model for nothing ({last})")));
+        return Err(io::Error::other(format!("it sent its model no request ({last})")));
     }
     let whole = fs::read_to_string(root.join("where.txt"));
     let rewritten = whole.is_ok_and(|place| place.trim_end() == root.to_string_lossy());
@@ -100,9 +100,9 @@ fn denial(client: &dyn Client, written: bool, seen: &Seen) -> Check {
 fn rewriting(client: &dyn Client, rewritten: bool, as_it_was: bool, seen: &Seen) -> Check {
     let name = client.name();
     if rewritten {
-        Check::new("live", Status::Ok, format!("{name} ran a rewritten call as it was rewritten"))
+        Check::new("live", Status::Ok, format!("{name} ran a rewritten call in its new form"))
     } else if as_it_was {
-        Check::new("live", Status::Fail, format!("{name} ran a call as it was before it was rewritten"))
+        Check::new("live", Status::Fail, format!("{name} ran a rewritten call in its original form"))
     } else if seen.result_says("cannot change a call") {
         let text = format!("{name} cannot change calls; what would be rewritten is denied with a hint");
         Check::new("live", Status::Ok, text)

@@ -29,7 +29,7 @@ pub(super) fn examine(subject: &Subject<'_>) -> Vec<Check> {
         ID,
         Status::Info,
         match sealed {
-            0 => format!("nothing of {records} records is sealed yet; your own user seals them (level own)"),
+            0 => format!("none of {records} records is sealed yet; your own user seals them (level own)"),
             _ => format!("your own user has sealed it up to record {sealed} of {records} (level own)"),
         },
     )];
@@ -42,7 +42,7 @@ pub(super) fn examine(subject: &Subject<'_>) -> Vec<Check> {
                     .help("`toolgate ledger verify` says more")
             }
             (None, None) => {
-                let text = format!("the system user `{SEALER}` has sealed nothing of it yet (level apart)");
+                let text = format!("the system user `{SEALER}` has not sealed any of it yet (level apart)");
                 Check::new(ID, Status::Info, text)
             }
             (None, Some(checkpoint)) => {
@@ -66,8 +66,8 @@ pub(super) fn examine(subject: &Subject<'_>) -> Vec<Check> {
         ID,
         Status::Info,
         match anchored {
-            0 => "nobody elsewhere has signed or stamped any of it (`toolgate ledger anchor`)".to_owned(),
-            _ => format!("somebody elsewhere has signed or stamped it up to record {anchored}"),
+            0 => "none of it is signed or stamped elsewhere (`toolgate ledger anchor`)".to_owned(),
+            _ => format!("signed or stamped elsewhere up to record {anchored}"),
         },
     ));
     checks

@@ -120,7 +120,7 @@ pub fn examine(subject: &Subject<'_>, host: &'static dyn Registrar) -> Diagnosis
         "opencode" => scripts::examine(&exam, &opencode::CLINIC, &mut checks),
         "pi" => scripts::examine(&exam, &pi::CLINIC, &mut checks),
         unknown => {
-            checks.push(Check::new("registered", Status::Fail, format!("nobody here can examine {unknown}")));
+            checks.push(Check::new("registered", Status::Fail, format!("toolgate cannot examine {unknown}")));
             false
         }
     };
@@ -144,7 +144,7 @@ fn own_settings(subject: &Subject<'_>) -> Vec<Check> {
         Ok(rules) => checks.extend(observing(&rules.layers)),
         Err(NoRules::Broken(error)) => {
             let check = Check::new("toolgate.toml", Status::Fail, format!("{error}"));
-            return vec![check.help("fix that line; `toolgate schema` knows all that can be set")];
+            return vec![check.help("fix that line; `toolgate schema` lists every setting")];
         }
         Err(NoRules::Stale) => {}
     }
@@ -156,7 +156,7 @@ fn own_settings(subject: &Subject<'_>) -> Vec<Check> {
         layers.iter().filter_map(|(_, layer)| layer.as_ref()).flat_map(Layer::own_rules).collect();
     for (file, layer) in layers.into_iter().filter_map(|(file, layer)| Some((file, layer?))) {
         for id in layer.unknown_rules.iter().filter(|id| !own.contains(*id)) {
-            let text = format!("{}: `[rules]` names `{id}`, and there is no such rule", file.display());
+            let text = format!("{}: `[rules]` sets `{id}`, but there is no such rule", file.display());
             checks.push(
                 Check::new("toolgate.toml", Status::Warn, text).help("correct the id, or remove the line"),
             );
@@ -272,8 +272,8 @@ impl Exam<'_> {
 
 /// What repairs a registration that is not as init writes it.
 const AGAIN: &str = "run `toolgate init` again";
-/// What mends a file that cannot be read.
-const UNREADABLE: &str = "see that it is a regular file that you may read";
+/// What to do about a file that cannot be read.
+const UNREADABLE: &str = "make sure that it is a regular file that you can read";
 
 impl Diagnosis {
     /// Adds what the host's own client does with our answers, where it is installed and can be driven. `toolgate` is the
@@ -348,7 +348,7 @@ fn binary(program: &str, subject: &Subject<'_>) -> Check {
     }
     if let Some(open) = real.ancestors().find(|path| others_may_write(path)) {
         let text = format!(
-            "`{}` can be written by others than its owner, so they can replace the gate",
+            "users other than its owner can write `{}`, so they can replace the gate",
             open.display()
         );
         return check(Status::Warn, text).help("remove write permission for group and others (`chmod go-w`)");
@@ -373,21 +373,22 @@ fn state(dir: &Path) -> Check {
             return check(Status::Info, "does not exist yet; the first call makes it");
         }
         Err(error) => {
-            return check(Status::Fail, &error.to_string()).help("see that the agent's user can reach it");
+            return check(Status::Fail, &error.to_string())
+                .help("make sure that the agent's user can reach it");
         }
     };
     if !found.is_dir() {
         check(Status::Fail, "is not a directory").help("move it away; the first call makes one")
     } else if found.uid() != rustix::process::geteuid().as_raw() {
         check(Status::Fail, "belongs to somebody else, so no call can be recorded")
-            .help("give it to the agent's user")
+            .help("make the agent's user its owner")
     } else if rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_err() {
         check(Status::Fail, "cannot be written, so no call can be recorded")
-            .help("give its owner the right to write")
+            .help("let its owner write to it (`chmod u+w`)")
     } else if found.permissions().mode() & 0o077 != 0 {
         check(Status::Warn, "is open to others").help("chmod 700 it")
     } else {
-        check(Status::Ok, "is ours alone")
+        check(Status::Ok, "is open to its owner alone")
     }
 }
 

@@ -28,11 +28,11 @@ fn switches(places: &HostPlaces, _: Scope, checks: &mut Vec<Check>) {
         others.sort();
         if let Some(first) = others.first() {
             let text = format!(
-                "the project has plugins (`{}`), which can change a call after it was judged",
+                "the project has plugins (`{}`), which can change a call after toolgate has judged it",
                 first.display()
             );
             checks
-                .push(Check::new("project-plugins", Status::Warn, text).help("look at them, or remove them"));
+                .push(Check::new("project-plugins", Status::Warn, text).help("review them, or remove them"));
         }
     }
 }

@@ -22,7 +22,8 @@ fn switches(places: &HostPlaces, scope: Scope, checks: &mut Vec<Check>) {
         // What a pattern without our name matches is the client's to say.
         let status = if pattern.contains("toolgate") { Status::Fail } else { Status::Warn };
         let text = format!("`extensions` in `{}` leaves out `{pattern}`", file.display());
-        checks.push(Check::new("excluded", status, text).help("see that it does not leave out toolgate"));
+        checks
+            .push(Check::new("excluded", status, text).help("make sure that it does not leave out toolgate"));
     }
     if scope == Scope::Project {
         let text = "the client loads extensions of a project only once it is trusted";

@@ -63,7 +63,7 @@ pub(super) fn examine(exam: &Exam<'_>, clinic: &Clinic, checks: &mut Vec<Check>)
         }
     }
     if live.is_empty() && !checks.iter().any(|check| check.status == Status::Fail) {
-        let text = format!("no script of toolgate is where {} loads them from", exam.host.name());
+        let text = format!("toolgate has no script where {} looks for scripts", exam.host.name());
         checks.push(Check::new("registered", Status::Fail, text).help("run `toolgate init`"));
     }
     checks.extend(live.iter().map(|(_, _, start, _)| binary(&start.program, subject)));

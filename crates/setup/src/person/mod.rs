@@ -1,6 +1,6 @@
 //! Whether a person is there: the one place that decides it, for everything that loosens.
 //!
-//! Against whom: an agent, and code that it runs, which would say yes in a person's stead. A terminal alone is no proof: six lines of
+//! Against whom: an agent, and code that it runs, which would say yes in a person's stead. A terminal alone is not proof: six lines of
 //! Python make one. So the process, the leader of its session and whoever made the terminal are looked at: none of them may be below
 //! an agent's host, bear its marks, or be contained, and the terminal's maker must be a program of the system or of the person that
 //! people sit before. What cannot be told is no person.
@@ -183,7 +183,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Whether a process itself is no host of agents and was not started by one.
+    /// Whether a process itself is not a host of agents and was not started by one.
     fn not_an_agents(&self, process: u32) -> Result<(), String> {
         let name = self.processes.name(process).ok_or("what this process comes from cannot be read")?;
         let program = self.processes.program(process);

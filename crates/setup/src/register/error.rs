@@ -87,16 +87,16 @@ impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RegisterError::NoProject => {
-                f.write_str("this scope belongs to a project, and there is none here; run this inside of it")
+                f.write_str("this scope needs a project, and there is none here; run this inside of one")
             }
             RegisterError::NotAbsolute { path } => {
-                write!(f, "`{}` is not an absolute path; name it from `/` on", path.display())
+                write!(f, "`{}` is not an absolute path; begin it with `/`", path.display())
             }
             RegisterError::NotText { path } => {
                 write!(f, "`{}` is not UTF-8, which JSON needs; rename it or convert it", path.display())
             }
             RegisterError::NoScope { host, scope } => {
-                write!(f, "{host} has no {scope} settings; `--scope user` is there with every host")
+                write!(f, "{host} has no {scope} settings; every host has `--scope user`")
             }
             RegisterError::Edit { file, error } => {
                 let file = file.display();
@@ -115,7 +115,7 @@ impl fmt::Display for RegisterError {
                     }
                     EditError::Unclear => write!(
                         f,
-                        "`{file}` cannot be edited without changing something else (does a key stand there twice?)"
+                        "`{file}` cannot be edited without changing something else (does a key occur twice?)"
                     ),
                 }
             }
@@ -144,7 +144,7 @@ impl fmt::Display for RegisterError {
             ),
             RegisterError::TooLong { path, longest } => {
                 let (path, mib) = (path.display(), longest >> 20);
-                write!(f, "`{path}` is longer than {mib} MiB; look what is in it, and move it away")
+                write!(f, "`{path}` is longer than {mib} MiB; look at its contents, and move it away")
             }
             RegisterError::ChangedMeanwhile { file } => {
                 write!(f, "`{}` has changed since the plan was made; run this again", file.display())
@@ -152,8 +152,8 @@ impl fmt::Display for RegisterError {
             RegisterError::BrokenNote { path } => {
                 write!(
                     f,
-                    "the note of earlier registrations `{}` is broken; mend it, or move it away: without it, \
-                     uninstall takes out what is ours and cannot give back the very bytes",
+                    "the note of earlier registrations `{}` is broken; fix it, or move it away: without it, \
+                     uninstall removes toolgate's entries but cannot restore the exact bytes",
                     path.display()
                 )
             }

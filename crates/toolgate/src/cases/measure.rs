@@ -61,7 +61,7 @@ pub struct Measured {
     pub explanation: String,
     /// What of it is not proved.
     pub unknown: Vec<String>,
-    /// Why what was read of it is no proof. It is contained for that, and says nothing about the analysis.
+    /// Why what was read of it is not proof. It is contained for that, and says nothing about the analysis.
     pub doubts: Vec<&'static str>,
     /// It hides a command that was neither seen nor missed knowingly.
     pub silent: bool,

@@ -55,10 +55,10 @@ pub(super) fn run(case: &Case<'_>, settings: &Settings) -> Result<(), Trouble> {
         let (place, text) = match wanted {
             Value::Array(pair) => match pair.as_slice() {
                 [Value::String(path), Value::String(text)] => (member(&output, path), text),
-                _ => return wrong(format!("{wanted} is no place and text")),
+                _ => return wrong(format!("{wanted} is not a place and a text")),
             },
             Value::String(text) => (Some(&output), text),
-            _ => return wrong(format!("{wanted} is no text")),
+            _ => return wrong(format!("{wanted} is not a text")),
         };
         if place.is_some_and(|place| place.to_string().contains(text.as_str())) != holds {
             return wrong(format!("`{text}` is{} in {output}", if holds { " not" } else { "" }));

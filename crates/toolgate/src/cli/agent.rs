@@ -12,7 +12,7 @@ use super::people::{PlaceArgs, record};
 use toolgate_gate::failure::DEADLINE;
 use toolgate_model::visible;
 
-/// Say who works where, and in what role
+/// Register who works where, and in what role
 #[derive(Debug, Args)]
 pub(super) struct Agent {
     #[command(subcommand)]
@@ -21,7 +21,7 @@ pub(super) struct Agent {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Register an agent, or change what is registered of it
+    /// Register an agent, or change its registration
     Add {
         /// Its name, as in the team's roster
         name: String,
@@ -31,19 +31,19 @@ enum Command {
         /// The host's id of the one session that is this agent
         #[arg(long)]
         session: Option<String>,
-        /// Only by the name that the host gives its sub-agents, in any worktree
+        /// Know the agent in any worktree, only by the name that its host gives a sub-agent
         #[arg(long, conflicts_with_all = ["session", "root"])]
         anywhere: bool,
         /// What it may write: globs below the worktree [default: everything of its own]
         #[arg(long, value_name = "GLOB")]
         write: Vec<String>,
-        /// What it was handed to read although it is another's
+        /// What it may read of another agent's files
         #[arg(long, value_name = "GLOB")]
         read: Vec<String>,
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Say who is registered
+    /// List the registered agents
     List {
         /// As JSON
         #[arg(long)]
@@ -72,7 +72,7 @@ impl Agent {
                 Agents::update(&dirs.state, Instant::now() + DEADLINE, |agents| agents.add(agent))
                     .map_err(|error| error.to_string())?;
                 let role = role.unwrap_or_default();
-                let place = shown.unwrap_or_else(|| "wherever its host says so".to_owned());
+                let place = shown.unwrap_or_else(|| "wherever its host names it".to_owned());
                 record(&dirs, "agent-add", &[("name", &name), ("role", &role), ("directory", &place)])?;
                 let role = if role.is_empty() { String::new() } else { format!(" as {role}") };
                 out.line(visible(&format!("{name} is registered{role}: {place}")))?;
@@ -119,7 +119,7 @@ fn line(agent: &RegisteredAgent) -> String {
     let place = match (&agent.session, &agent.root) {
         (Some(session), _) => format!("session {session}"),
         (None, Some(root)) => root.display().to_string(),
-        (None, None) => "wherever its host says so".to_owned(),
+        (None, None) => "wherever its host names it".to_owned(),
     };
     let list = |word: &str, list: &[String]| {
         if list.is_empty() { String::new() } else { format!("  {word} {}", list.join(", ")) }

@@ -61,7 +61,7 @@ struct NamedLine {
 
 #[derive(Debug, Args)]
 struct TermArgs {
-    /// Have a person asked each time instead
+    /// Ask a person each time instead
     #[arg(long)]
     ask: bool,
     /// Why, for whoever reads the file
@@ -79,7 +79,7 @@ struct TermArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scope {
-    /// Yours, for all projects
+    /// Your own, for all projects
     User,
     /// The project's; it counts where the project's file is trusted
     Project,
@@ -106,7 +106,7 @@ impl Allow {
             What::Program(line) => {
                 let ids: Vec<String> = rules_about(&line.name).into_iter().map(str::to_owned).collect();
                 if ids.is_empty() {
-                    return Err(format!("no rule that could be switched is about `{}`", line.name));
+                    return Err(format!("there is no rule to switch about `{}`", line.name));
                 }
                 Opening::Rules { ids, response }
             }

@@ -59,7 +59,7 @@ pub(super) struct Approve {
     home: HomeArgs,
 }
 
-/// Turn a stopped call down; the note is what the agent reads
+/// Reject a stopped call, with a note for the agent
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  toolgate reject 7KQF-2MXD 'use the staging database'")]
 pub(super) struct Reject {
@@ -71,7 +71,7 @@ pub(super) struct Reject {
     home: HomeArgs,
 }
 
-/// List the calls that wait for a person's word
+/// List the calls that wait for a person's answer
 #[derive(Debug, Args)]
 pub(super) struct ListPending {
     /// As JSON

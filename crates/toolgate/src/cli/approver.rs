@@ -12,7 +12,7 @@ use toolgate_setup::approval::{Approver as Enrolled, Approvers, is_name, key_of_
 use super::Out;
 use super::people::{HomeArgs, confirmed, record, record_agreed, required_at, user};
 
-/// Say whose signatures count as approvals
+/// Manage the keys whose signatures count as approvals
 #[derive(Debug, Args)]
 pub(super) struct Approver {
     #[command(subcommand)]
@@ -33,12 +33,12 @@ enum Command {
         #[command(flatten)]
         home: HomeArgs,
     },
-    /// Say who is enrolled
+    /// List the enrolled keys
     List {
         #[command(flatten)]
         home: HomeArgs,
     },
-    /// Take the keys of a name out
+    /// Remove the keys of a name
     Remove {
         /// Whose keys
         name: String,
@@ -54,11 +54,11 @@ impl Approver {
             Command::Add { name, key, home } => {
                 let dirs = home.dirs()?;
                 if !is_name(&name) {
-                    return Err(format!("`{name}` is no name: one word of letters, digits and ._@+-"));
+                    return Err(format!("`{name}` is not a name: use one word of letters, digits and ._@+-"));
                 }
                 let enrolled = Enrolled { name, key: key_of_file(&key)? };
                 let Some(strength) = enrolled.strength_for(&user()) else {
-                    return Err("a key in software of your own proves nothing more than your terminal: enrol a security key, or another person's key".into());
+                    return Err("a software key of your own proves no more than your terminal does: enrol a security key, or another person's key".into());
                 };
                 let known = Approvers::read(&dirs).map_err(failed)?;
                 if required_at(&dirs, None)? >= Require::Touch && known.list.is_empty() {

@@ -35,9 +35,9 @@ pub(super) struct Check {
     /// name. Without it a hook event is read from stdin
     #[arg(value_name = "COMMAND|TOOL")]
     what: Option<OsString>,
-    /// For a tool the file or command; for one by its own name `parameter=value` pairs
+    /// The tool's file or command; for a tool by its own name, `parameter=value` pairs
     args: Vec<OsString>,
-    /// List the effects, one a line; with --json as JSON
+    /// List the effects, one per line; with --json as JSON
     #[arg(long)]
     effects: bool,
     /// As JSON
@@ -182,7 +182,7 @@ fn spell_out(tool: &str, args: &[String]) -> Result<(String, Json<'static>), Str
         own => {
             let pair = |arg: &String| {
                 let (name, value) = arg.split_once('=').ok_or_else(|| {
-                    format!("`{arg}` is not `parameter=value`; a whole command stands in quotes")
+                    format!("`{arg}` is not `parameter=value`; put a whole command in quotes")
                 })?;
                 Ok((Cow::Owned(name.to_owned()), Json::Text(Cow::Owned(value.to_owned()))))
             };

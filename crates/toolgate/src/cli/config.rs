@@ -28,7 +28,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct Show {
-    /// Also what holds because no file says otherwise
+    /// Also print defaults, which hold because no file sets them
     #[arg(long)]
     all: bool,
     /// As JSON

@@ -65,12 +65,12 @@ impl Demo {
         }
         let state = top.join("home/.local/state/toolgate");
         let report = verify(&state).map_err(|error| error.to_string())?;
-        out.line(format!("\nThe record: {}", describe(&report)))?;
+        out.line(format!("\nThe log: {}", describe(&report)))?;
         print_counts(out, &totals(&state)?)?;
         let left = scratch.path().to_path_buf();
         scratch.close().map_err(|error| error.to_string())?;
         if left.exists() || report.problem.is_some() {
-            return Err("the demo did not end as it should".into());
+            return Err("the demo did not finish".into());
         }
         out.line(
             "\nThe scratch repository is gone again. `toolgate init` registers the hook with your agent.",

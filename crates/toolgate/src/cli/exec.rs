@@ -19,26 +19,26 @@ use crate::seatbelt::run_by_seatbelt;
 /// Run a command in a kernel sandbox, with the rules that a call would get here
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolgate exec -- make test\n  toolgate exec --network none -- npm test\n  toolgate exec --level full -- python3 x.py\n  toolgate exec --explain -- make test\n\nExit code: the command's own; 125 if it could not be contained, and then nothing of it has run; 126 or 127 if it could not be started."
+    after_help = "Examples:\n  toolgate exec -- make test\n  toolgate exec --network none -- npm test\n  toolgate exec --level full -- python3 x.py\n  toolgate exec --explain -- make test\n\nExit code: the command's own; 125 if it could not be contained, then nothing of it has run; 126 or 127 if it could not be started."
 )]
 pub(super) struct Exec {
-    /// How much has to be enforced; without it the most that this kernel gives, and no less than the settings require
+    /// The level to enforce [default: the highest that this kernel supports, and no less than the settings require]
     #[arg(long, value_enum)]
     level: Option<LevelArg>,
-    /// What may be reached over the network; without it what the settings say
+    /// What the command may reach over the network [default: what the settings say]
     #[arg(long, value_enum)]
     network: Option<NetworkArg>,
-    /// Look on, and say at the end what the command tried and the sandbox refuses: by which rule, and what would open it. Slower;
+    /// Watch the command, and say at the end what the sandbox refused, by which rule, and what would open it. Slower;
     /// nothing is allowed for it
     #[arg(long)]
     explain: bool,
-    /// The same, and print the settings that the command would need. It runs contained all the same and may stop at what is
-    /// refused first, so add what you agree with and repeat it until nothing is missing
+    /// The same, and print the settings that the command would need. It still runs contained, and may stop at the first
+    /// refusal, so add what you agree with, and repeat until nothing is missing
     #[arg(long)]
     learn: bool,
     #[command(flatten)]
     line: LineArgs,
-    /// The command and its words
+    /// The command and its arguments
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
@@ -130,10 +130,10 @@ impl Exec {
         let has_looked = unavailable.is_none() && matches!(done, Ok(_) | Err(Error::Start(_)));
         tried.level = has_looked.then_some(word_of(level));
         if let (Some(error), Ok(_)) = (&unavailable, &done) {
-            complain(&format!("the command ran, but nobody could look on: {}", reason(error)));
+            complain(&format!("the command ran, but toolgate could not watch it: {}", reason(error)));
         }
         if missed > 0 {
-            complain(&format!("{missed} attempts could not be looked at"));
+            complain(&format!("{missed} attempts could not be examined"));
         }
         done
     }
@@ -143,9 +143,11 @@ impl Exec {
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ResourceBusy => {
-            "somebody looks on already, as in a sandbox within a sandbox".to_owned()
+            "the command is watched already, as in a sandbox within a sandbox".to_owned()
         }
-        io::ErrorKind::InvalidInput => "this kernel cannot tell of system calls (Linux 5.5)".to_owned(),
+        io::ErrorKind::InvalidInput => {
+            "this kernel cannot report system calls (Linux 5.5 or later can)".to_owned()
+        }
         _ => error.to_string(),
     }
 }

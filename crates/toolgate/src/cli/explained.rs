@@ -79,11 +79,13 @@ impl Tried {
         }
         if denied.is_empty() {
             told.push_str(
-                "toolgate: the command tried nothing that the sandbox refuses, as far as was seen\n",
+                "toolgate: the command tried nothing that the sandbox refuses, as far as toolgate saw\n",
             );
         }
         if self.is_cut {
-            told.push_str("toolgate: it tried too much to keep; what came last is missing here\n");
+            told.push_str(
+                "toolgate: it tried more than toolgate keeps; the last attempts are missing here\n",
+            );
         }
         told
     }
@@ -158,7 +160,7 @@ pub(super) fn settings(denied: &[DeniedInside]) -> String {
     }
     if !secrets.is_empty() {
         text.push_str(
-            "# Keys and credentials. What is opened here can be sent anywhere; better leave it closed.\n",
+            "# Keys and credentials. What is opened here can be sent anywhere; it is better left closed.\n",
         );
         for path in secrets {
             let _ = writeln!(text, "# {}", toolgate_model::visible(path).replace('\n', " "));

@@ -27,17 +27,17 @@ use toolgate_setup::register::{
 const NOTHING_TO_REGISTER: &[(&str, &str, &str)] = &[
     (
         "generic",
-        "A program of your own; has nothing to register",
+        "A program of your own; nothing to register",
         "start `toolgate serve generic` beside your program and ask it before every tool call",
     ),
     (
         "copilot-sdk",
-        "GitHub Copilot SDK; has nothing to register",
+        "GitHub Copilot SDK; nothing to register",
         "give the hooks of the package `@toolgate/copilot-sdk` to `createSession` in your program",
     ),
     (
         "mpm",
-        "Claude MPM; has nothing to register",
+        "Claude MPM; nothing to register",
         "have its hook handler start `toolgate hook mpm` for every event",
     ),
 ];
@@ -62,11 +62,11 @@ fn host_named(id: &str) -> Result<&'static dyn Registrar, String> {
 /// Whose settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scope {
-    /// The person's, for all projects
+    /// Your own, for all projects
     User,
     /// The project's, shared through the repository
     Project,
-    /// The person's, for this checkout of the project
+    /// Your own, for this checkout of the project
     Local,
     /// The administrator's, which no repository and no agent can switch off
     Managed,
@@ -74,7 +74,7 @@ enum Scope {
 
 #[derive(Debug, Args)]
 struct Where {
-    /// The host; again for more than one [default: those that are there]
+    /// The host; can be given several times [default: the hosts that are installed]
     #[arg(long, value_parser = host_names())]
     host: Vec<String>,
     /// Whose settings [default: user]
@@ -83,7 +83,7 @@ struct Where {
     /// The same as `--scope managed`
     #[arg(long, conflicts_with = "scope")]
     managed: bool,
-    /// Where /etc is
+    /// The directory to use as /etc
     #[arg(long, hide = true, default_value = "/etc")]
     etc: PathBuf,
     #[command(flatten)]
@@ -162,7 +162,7 @@ impl Init {
         {
             let names =
                 toolgate_policies::PROFILES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-            return Err(format!("there is no profile `{profile}`; there are {names}"));
+            return Err(format!("there is no profile `{profile}`; choose one of {names}"));
         }
         let places = self.place.places()?;
         let named = self.place.named()?;
@@ -390,7 +390,7 @@ impl Work {
         if scope == register::Scope::Managed {
             out.line("A system user seals the log of everybody, where systemd runs.")?;
         }
-        out.line("`toolgate uninstall` takes it out again.")?;
+        out.line("`toolgate uninstall` removes it again.")?;
         let alone = plans().filter(|plan| matches!(plan.host, "claude-code" | "copilot"));
         for plan in alone.filter(|_| scope == register::Scope::Managed) {
             let name = host_named(plan.host).map_or(plan.host, Registrar::name);
@@ -483,7 +483,7 @@ pub(super) struct Doctor {
     /// As JSON
     #[arg(long)]
     json: bool,
-    /// Also start each installed agent once, in a scratch home and with a scripted model on loopback, and see whether
+    /// Also start each installed agent once, in a scratch home with a scripted model on loopback, and check that
     /// it obeys
     #[arg(long)]
     live: bool,

@@ -32,7 +32,7 @@ enum Command {
     Tail(tail::Tail),
     /// Check that no record was changed, removed or inserted: chain, tree, signatures and keys
     Verify(prove::Verify),
-    /// Count calls by what was decided, denials by kind, and how agents got on after them
+    /// Count calls by decision, denials by kind, and how agents went on after them
     Counts {
         /// As JSON
         #[arg(long)]
@@ -50,9 +50,9 @@ enum Command {
     Prove(prove::Prove),
     /// Check such a proof
     CheckProof(prove::CheckProof),
-    /// Attach what somebody else has signed or stamped to the last checkpoint
+    /// Attach somebody else's signature or time stamp to the last checkpoint
     Anchor(prove::Anchor),
-    /// Print records for other programs
+    /// Export records for other programs
     Export(export::Export),
     /// Drop old files of the log; what remains can still be verified; only for a person at a terminal
     Prune(retain::Prune),

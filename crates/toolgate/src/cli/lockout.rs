@@ -42,7 +42,7 @@ enum Command {
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Say who is locked out of what
+    /// List who is locked out of what
     List {
         /// As JSON
         #[arg(long)]
@@ -153,10 +153,7 @@ fn clear(
     let cleared = Lockouts::clear(&files, which, &person(), SystemTime::now(), Instant::now() + DEADLINE)
         .map_err(|error| error.to_string())?;
     if cleared.locked.is_empty() {
-        return Err(format!(
-            "there are no lockouts like this; `toolgate lockout list` shows all ({})",
-            visible(&what)
-        ));
+        return Err(format!("no lockout matches; `toolgate lockout list` shows all ({})", visible(&what)));
     }
     for locked in &cleared.locked {
         let (artifact, agent) = (&locked.lockout.artifact, &locked.lockout.agent);
@@ -171,7 +168,9 @@ fn clear(
 fn about_team(out: &mut Out, team: &TeamCopy) -> Result<(), String> {
     match team {
         TeamCopy::Written | TeamCopy::Unchanged | TeamCopy::NoTeam => Ok(()),
-        TeamCopy::Document => out.line("the team's lockout.json is no list of lines and was left as it is"),
+        TeamCopy::Document => {
+            out.line("the team's lockout.json is not a list of lines, and was left as it is")
+        }
         TeamCopy::Failed(error) => out.line(format!("the team's file could not be written: {error}")),
     }
 }
@@ -193,7 +192,7 @@ fn below_root(artifact: &str, places: &Places) -> Result<String, String> {
             Ok(artifact.to_owned())
         };
     };
-    let below = below.to_str().filter(|below| !below.is_empty()).ok_or("an artifact has a name")?;
+    let below = below.to_str().filter(|below| !below.is_empty()).ok_or("an artifact must have a name")?;
     // A bare name would stand for every artifact of this name.
     Ok(if below.contains(['/', '.']) { below.to_owned() } else { format!("./{below}") })
 }

@@ -16,17 +16,17 @@ use toolgate_workspace::{Error, Workspace, WorkspaceFile};
 use super::people::{PlaceArgs, person};
 use crate::workspace::{self, missing_inputs};
 
-/// Serve a declared workspace to an agent as its file tools: the Model Context Protocol on stdin and stdout
+/// Serve a declared workspace to an agent as its file tools, by the Model Context Protocol on stdin and stdout
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(super) struct Mcp {
     /// The workspace, as TOML: agent, inputs, outputs, temp, quota, dots, base, from
     #[arg(long, value_name = "FILE")]
     workspace: PathBuf,
-    /// Keep the workspace's metrics in this file, as Prometheus reads them
+    /// Keep the workspace's metrics in this file, in Prometheus' format
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
-    /// The profile that a receipt names as the rules in force
+    /// The profile whose rules a receipt states as in force
     #[arg(long)]
     profile: Option<String>,
     #[command(flatten)]
@@ -44,8 +44,8 @@ A file like this:
   quota = { bytes = 1_000_000, files = 100 }
   from = \".\"      # where the inputs are copied from, beside this file
 
-The workspace is made at the first start; later ones use it, unless the file declares it otherwise by then. What is \
-refused, and each receipt, is in the ledger.";
+The first start makes the workspace; later starts use it, unless the declaration has changed. The ledger holds every \
+refusal and every receipt.";
 
 impl Mcp {
     pub(super) fn run(self) -> Result<ExitCode, String> {

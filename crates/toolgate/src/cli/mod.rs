@@ -93,9 +93,9 @@ enum Command {
     Policies(policies::Policies),
     /// Print a policy's manual
     Explain(policies::Explain),
-    /// Try today's settings on the calls that agents have made, as their own transcripts and the log tell of them
+    /// Try today's settings on past calls, from the agents' own transcripts and from the log
     Replay(replay::Replay),
-    /// Propose the narrowest settings that would have let through what people approved or agents needed again and again
+    /// Propose the narrowest settings for what people approved, or for what agents needed again and again
     Suggest(suggest::Suggest),
     /// Look for calls in the agents' own transcripts that are not in the log
     Reconcile(reconcile::Reconcile),
@@ -103,7 +103,7 @@ enum Command {
     Ledger(ledger::Ledger),
     /// Copy stdin to stdout with a mark in place of every secret
     Scrub(scrub::Scrub),
-    /// Look for secrets in files, in staged changes, in a git history
+    /// Find secrets in files, in staged changes, or in a git history
     Scan(scan::Scan),
     /// Check agents' prompts for rules that policies enforce
     Prompt(prompt::Prompt),
@@ -113,18 +113,18 @@ enum Command {
     Allow(allow::Allow),
     /// Show what a stopped call would do, and let it through; only for a person
     Approve(approve::Approve),
-    /// Turn a stopped call down; the note is what the agent reads
+    /// Reject a stopped call, with a note for the agent
     Reject(approve::Reject),
-    /// List the calls that wait for a person's word
+    /// List the calls that wait for a person's answer
     Pending(approve::ListPending),
     /// Sign an approval, once sudo has taken a password: `toolgate approve` has sudo start it
     #[command(hide = true)]
     SignApproval,
-    /// Say whose signatures count as approvals
+    /// Manage the keys whose signatures count as approvals
     Approver(approver::Approver),
-    /// Say which settings are in force, and where each comes from
+    /// Show which settings are in force, and where each comes from
     Config(config::Config),
-    /// Say who works where, and in what role
+    /// Register who works where, and in what role
     Agent(agent::Agent),
     /// Keep the author of rejected work from revising it
     Lockout(lockout::Lockout),
@@ -132,7 +132,7 @@ enum Command {
     Phase(phase::Phase),
     /// Let agents read and write what was declared, and nothing else
     Workspace(workspace::Workspace),
-    /// Serve a declared workspace to an agent as its file tools: the Model Context Protocol on stdin and stdout
+    /// Serve a declared workspace to an agent as its file tools, by the Model Context Protocol on stdin and stdout
     Mcp(mcp::Mcp),
     /// Switch the gate off in this worktree for a while; only for a person at a terminal
     Pause(pause::Pause),

@@ -13,13 +13,13 @@ use toolgate_gate::pause;
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct Pause {
-    /// Let calls pass that the gate would stop; the floor still holds
+    /// Let calls pass that the gate would stop, except those that the floor denies
     #[arg(long, conflicts_with = "end")]
     no_hooks: bool,
     /// For how many minutes, 480 at most
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=480), requires = "no_hooks")]
     minutes: u64,
-    /// Switch it on again
+    /// Switch the gate on again
     #[arg(long)]
     end: bool,
     #[command(flatten)]
@@ -34,15 +34,15 @@ impl Pause {
         if self.end {
             let was = pause::end(&dirs, &root.physical).map_err(|error| error.to_string())?;
             record(&dirs, "pause-end", &[("directory", &shown)])?;
-            out.line(if was { "the gate stands again" } else { "the gate was standing" })?;
+            out.line(if was { "the gate is on again" } else { "the gate was not off" })?;
             return Ok(ExitCode::SUCCESS);
         }
         if !self.no_hooks {
-            return Err("say --no-hooks, or --end".into());
+            return Err("give --no-hooks, or --end".into());
         }
         let minutes = self.minutes;
         let warning = format!(
-            "Security warning: for {minutes} minutes every agent in {shown} runs what the gate would stop, but for the floor."
+            "Security warning: for {minutes} minutes every agent in {shown} may run what the gate would stop, except for what the floor denies."
         );
         out.line(&warning)?;
         let question = format!("Switch the gate off in {shown} for {minutes} minutes?");

@@ -265,7 +265,7 @@ pub(super) fn signature_of(file: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: io::Error| format!("{}: {error}", file.display());
     let bytes = read_regular(file, LONGEST).map_err(failed)?;
     dearmoured(&String::from_utf8_lossy(&bytes))
-        .ok_or_else(|| format!("{} is no signature of `ssh-keygen -Y sign`", file.display()))
+        .ok_or_else(|| format!("{} is not a signature of `ssh-keygen -Y sign`", file.display()))
 }
 
 /// Has a security key of this user sign, through OpenSSH's own program. What comes back is verified like any other signature.

@@ -21,12 +21,12 @@ pub(super) struct Phase {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what a person has set
+    /// Show what a person has set
     Show {
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Set it; only for a person at a terminal
+    /// Set the phase; only for a person at a terminal
     Set {
         /// The phase
         #[arg(value_parser = ["init-phase-1", "init-phase-2", "team-mode"])]
@@ -34,7 +34,7 @@ enum Command {
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Leave it to the sessions again; only for a person at a terminal
+    /// Let each session have its own phase again; only for a person at a terminal
     Clear {
         #[command(flatten)]
         place: PlaceArgs,

@@ -18,7 +18,7 @@ pub(super) struct Policies {
     /// As JSON
     #[arg(long)]
     json: bool,
-    /// The rules of the packs instead, each with its id
+    /// List the rules of the packs instead, each with its id
     #[arg(long)]
     rules: bool,
 }
@@ -94,7 +94,7 @@ impl Policies {
 /// Print the manual of a policy, or what a rule is about
 #[derive(Debug, Args)]
 pub(super) struct Explain {
-    /// Its id, as at the end of a denial
+    /// The id, as at the end of a denial
     #[arg(value_name = "POLICY|RULE")]
     id: String,
 }
@@ -128,7 +128,7 @@ fn explain_rule(out: &mut Out, rule: RulePage) -> Result<(), String> {
     out.line(out.paint("1", rule.id))?;
     out.line("")?;
     out.line(format!("A rule of the pack `{}`, by the policy `{PACKS}`.", rule.pack))?;
-    out.line(format!("What it finds {}: `{}`", rule.reason, rule.example))?;
+    out.line(format!("Such a command {}: `{}`", rule.reason, rule.example))?;
     if !rule.instead.is_empty() {
         out.line(format!("Instead: {}", rule.instead))?;
     }
@@ -138,9 +138,6 @@ fn explain_rule(out: &mut Out, rule: RulePage) -> Result<(), String> {
     if rule.optional {
         out.line(format!("Its pack holds where the settings name it: packs = [\"{}\"].", rule.pack))?;
     }
-    out.line(format!(
-        "Where nothing else is set: {}. To switch it, in toolgate.toml:",
-        rule.response.word()
-    ))?;
+    out.line(format!("Default: {}. To change it, in toolgate.toml:", rule.response.word()))?;
     out.line(format!("\n    [rules]\n    {} = \"ask\"    # or \"allow\", or \"deny\"", rule.id))
 }

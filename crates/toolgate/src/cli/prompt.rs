@@ -23,7 +23,7 @@ pub(super) struct Prompt {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Find the rules that toolgate enforces, and the bytes that they cost
+    /// Find the rules that toolgate enforces, and the bytes that they take
     Audit(AuditArgs),
 }
 
@@ -45,7 +45,7 @@ struct AuditArgs {
 
 const HELP: &str = "\
 Every rule is enforced (a policy stops it, so it can leave the prompt), hybrid (a policy stops it, a
-short form stays, for the model) or guidance (it stays). What says more than a rule stays whole.
+short form stays, for the model) or guidance (it stays). A sentence that says more than a rule stays whole.
 
 Examples:
   toolgate prompt audit .github/agents/squad.agent.md
@@ -121,7 +121,7 @@ fn write(target: &Path, source: &Path, text: &str) -> Result<(), String> {
     let same = |path: &Path| path.canonicalize().ok();
     if same(target).is_some_and(|target| Some(target) == same(source)) {
         return Err(format!(
-            "`{name}` is the prompt itself; write beside it, look at the difference, then move it"
+            "`{name}` is the prompt itself; write to another file, compare the two, then replace the prompt"
         ));
     }
     fs::write(target, text).map_err(|error| format!("`{name}`: {error}"))
@@ -152,7 +152,7 @@ fn report(out: &mut Out, file: &Path, audit: &Audit) -> Result<(), String> {
     out.line(row("  can go", totals.goes))?;
     out.line(row("  stays as reminders", totals.reminders))?;
     out.line(format!("{}, {}.{} %", row("  saved", totals.saved), tenths / 10, tenths % 10))?;
-    out.line("A token is taken as 3.3 bytes. The policies are those of the profile `squad`.")
+    out.line("A token counts as 3.3 bytes. The policies are those of the profile `squad`.")
 }
 
 /// The share that is saved, in tenths of a percent.

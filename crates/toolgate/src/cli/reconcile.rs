@@ -1,7 +1,7 @@
 //! `toolgate reconcile`: whether every call in the clients' transcripts is in the log.
 //!
 //! A call that stands in a transcript and not in the log never reached the gate: its hooks were off, it was made on another machine, or its host
-//! does not tell. This is the only local test for completeness. It is no proof against whoever rewrites a transcript: a missing call is a finding,
+//! does not tell. This is the only local test for completeness. It is not proof against whoever rewrites a transcript: a missing call is a finding,
 //! a full match is none.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -40,7 +40,7 @@ use tally::{Groups, Tally};
 pub(super) use needs::{Need, Needs, Wanted};
 pub(super) use tally::shown;
 
-/// Try today's settings on the calls that agents have made, as their own transcripts and the log tell of them
+/// Try today's settings on past calls, from the agents' own transcripts and from the log
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  toolgate replay\n  toolgate replay --since 7d --list deny\n  toolgate replay --host codex --json\n  toolgate replay --from log\n  toolgate replay --against stricter.toml\n  toolgate replay --host claude-code ~/backup/session.jsonl\n\nNothing is run or logged. Calls are judged on the disk as it is today."
@@ -48,13 +48,13 @@ pub(super) use tally::shown;
 pub(super) struct Replay {
     #[command(flatten)]
     transcripts: TranscriptArgs,
-    /// Where the calls come from; a call that is in both counts once [default: both, or the files that are named]
+    /// Where the calls come from; a call that is in both counts once [default: both, or the files given]
     #[arg(long, value_enum)]
     from: Option<Source>,
     /// How far back, as 12h, 7d or 4w
     #[arg(long, default_value = "30d", value_parser = humantime::parse_duration)]
     since: Duration,
-    /// Another settings file of a user, to see which decisions it would change
+    /// Another file of user settings, to see which decisions it would change
     #[arg(long, value_name = "TOML")]
     against: Option<PathBuf>,
     /// Show every call with this decision, not only examples

@@ -27,39 +27,39 @@ use git::Repository;
 use known::Known;
 use search::{Finding, Search, Totals};
 
-/// Look for secrets in files, in staged changes, in a git history
+/// Find secrets in files, in staged changes, or in a git history
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Scan {
-    /// Files, and directories with all below them; with --staged or --git-history a directory of the repository
+    /// Files, and directories with everything below them; with --staged or --git-history, a directory of the repository
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
     /// Only files that git tracks
     #[arg(long, conflicts_with_all = ["staged", "git_history"])]
     tracked: bool,
-    /// What is staged: the lines that the next commit adds
+    /// Search what is staged: the lines that the next commit adds
     #[arg(long, conflicts_with = "git_history")]
     staged: bool,
-    /// The lines that any commit has added, each finding at its oldest commit
+    /// Search the lines that any commit has added; each finding names its oldest commit
     #[arg(long)]
     git_history: bool,
-    /// In which form
+    /// The format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// A report in JSON: what it holds is not told again
+    /// A report in JSON; findings that are in it are not reported again
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Also email addresses that are on no safe list
+    /// Also report email addresses that are on no safe list
     #[arg(long)]
     emails: bool,
-    /// Also keys that their makers print in their manuals
+    /// Also report keys that vendors print in their manuals
     #[arg(long)]
     examples: bool,
-    /// Not values that only look random
+    /// Leave out values that only look random
     #[arg(long)]
     no_entropy: bool,
-    /// Only private keys and the tokens of the best known makers
+    /// Report only private keys and the tokens of the best known vendors
     #[arg(long)]
     core: bool,
 }
@@ -86,10 +86,10 @@ The same with the pre-commit framework, in .pre-commit-config.yaml:
           pass_filenames: false
 
 A false alarm: write `toolgate: not-a-secret` on its line, or keep a report of it and name that
-with --baseline. A report holds nothing of a secret; so a secret that takes the place of a known
-one, on a line that is otherwise the same, is known too.
+with --baseline. A report holds no part of a secret. So if a new secret takes the place of a known
+one, and the rest of the line is the same, it counts as known.
 
-Not looked at: what git keeps in .git, links, files with a NUL byte in their first 8 KiB.
+Not searched: what git keeps in .git, links, files with a NUL byte in their first 8 KiB.
 
 Exit code: 0 nothing found, 1 something found, 2 could not look at everything.";
 

@@ -27,25 +27,25 @@ const PIECE: usize = 64 * 1024;
 #[command(after_help = HELP)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Scrub {
-    /// Which email addresses are taken out
+    /// Which email addresses to remove
     #[arg(long, value_enum)]
     emails: Option<Emails>,
     /// Leave values that only look random
     #[arg(long)]
     no_entropy: bool,
-    /// Take out only private keys and the tokens of the best known makers
+    /// Remove only private keys and the tokens of the best known vendors
     #[arg(long)]
     core: bool,
-    /// Leave keys that their makers print in their manuals
+    /// Leave keys that vendors print in their manuals
     #[arg(long)]
     keep_examples: bool,
-    /// What stands where a secret stood
+    /// The mark that replaces a secret
     #[arg(long, value_enum)]
     marks: Option<Shape>,
-    /// Say on stderr how many secrets there were
+    /// Print on stderr how many secrets there were
     #[arg(long)]
     count: bool,
-    /// End marks in four digits that are the same for the same secret within this session
+    /// End each mark with four digits, which are the same for the same secret within this session
     #[arg(long, value_name = "ID", hide_short_help = true)]
     session: Option<String>,
     /// The profile whose settings hold
@@ -67,8 +67,8 @@ Examples:
   make deploy 2>&1 | toolgate scrub
   toolgate scrub --count < server.log > clean.log
 
-What is not said here is taken from [redaction] in your toolgate.toml. Any size and any bytes
-pass; what holds no secret stays as it is. docs/secrets.md lists what is taken out.
+Everything else comes from [redaction] in your toolgate.toml. The input may have any size and any
+bytes; text without secrets stays as it is. docs/secrets.md lists what is removed.
 
 Exit code: 0 done, 1 could not be read or written.";
 
@@ -142,7 +142,7 @@ impl Scrub {
             layers_of(&wanted)
         });
         let layers = layers.unwrap_or_else(|error| {
-            let _ = writeln!(io::stderr(), "toolgate: {error}; scrubbing by the rules that are built in");
+            let _ = writeln!(io::stderr(), "toolgate: {error}; scrubbing by the built-in rules");
             Vec::new()
         });
         let mut wanted = Redaction::of_all(layers.iter().map(|layer| &layer.redaction));

@@ -27,7 +27,7 @@ use super::replay::{Need, Needs, Wanted, judged_again, needs, shown};
 use super::transcripts::TranscriptArgs;
 use super::{LineArgs, Out, layers_of};
 
-/// Propose the narrowest settings that would have let through what people approved or agents needed again and again
+/// Propose the narrowest settings for what people approved, or for what agents needed again and again
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  toolgate suggest\n  toolgate suggest --since 7d --least 5\n  toolgate suggest --apply\n\nNothing is written without --apply and a person's yes."
@@ -38,10 +38,10 @@ pub(super) struct Suggest {
     /// How far back, as 12h, 7d or 4w
     #[arg(long, default_value = "30d", value_parser = humantime::parse_duration)]
     since: Duration,
-    /// Propose what at least so many calls needed; two that a person approved are enough
+    /// Propose what at least this many calls needed; two approved calls are enough
     #[arg(long, default_value_t = 3)]
     least: usize,
-    /// Ask whether to write it; only for a person at a terminal
+    /// Ask, and write the proposal; only for a person at a terminal
     #[arg(long, conflicts_with = "json")]
     apply: bool,
     /// As JSON
@@ -105,7 +105,7 @@ impl Suggest {
             return Ok(ExitCode::SUCCESS);
         }
         report.print(out)?;
-        if !change.changes() {
+        if proposals.is_empty() || !change.changes() {
             return Ok(ExitCode::SUCCESS);
         }
         if !self.apply {

@@ -18,14 +18,14 @@ pub(super) struct Test {
     /// Case files: JSON lines, or TOML with [[case]]; or JSON lines of shell commands, to be measured
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Cases that are not followed on purpose, each with its reason; cases/disagreements.toml where that is
+    /// Cases that toolgate disagrees with on purpose, each with its reason [default: cases/disagreements.toml, if it exists]
     #[arg(long, value_name = "TOML")]
     disagreements: Option<PathBuf>,
     /// Show the shell commands of a bucket (`benign`, `escape-*`, `hidden`) with this outcome: any, allow, known,
     /// opaque, ask, deny, silent
     #[arg(long, value_name = "BUCKET:OUTCOME")]
     list: Option<Selection>,
-    /// Measure as where commands can be run in a sandbox
+    /// Measure as if commands could run in a sandbox
     #[arg(long)]
     contained: bool,
     /// As JSON

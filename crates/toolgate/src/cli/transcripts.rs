@@ -13,7 +13,7 @@ pub(super) struct TranscriptArgs {
     /// Transcripts of the one client that --host names [default: those in the home]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only the transcripts of this client; may be given again: claude-code, codex, copilot, gemini, opencode, pi, qwen
+    /// Only the transcripts of this client; can be given several times: claude-code, codex, copilot, gemini, opencode, pi, qwen
     #[arg(long)]
     host: Vec<String>,
 }

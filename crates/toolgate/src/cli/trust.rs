@@ -21,10 +21,10 @@ use toolgate_setup::compile::check;
 /// Let this project's own settings loosen rules, in their present form: toolgate.toml, and a team's policies.json
 #[derive(Debug, Args)]
 pub(super) struct Trust {
-    /// Only say whether it is trusted
+    /// Only print whether it is trusted
     #[arg(long)]
     status: bool,
-    /// Take the trust back
+    /// Revoke the trust
     #[arg(long, conflicts_with = "status")]
     revoke: bool,
     #[command(flatten)]
@@ -93,7 +93,7 @@ impl Trust {
             record_agreed(&options.dirs, "security-warning: trust", &about, signer)?;
             trust(&wanted.trust_note(), bytes)?;
         }
-        out.line("trusted; a changed file has to be trusted again")?;
+        out.line("trusted; if the file changes, it must be trusted again")?;
         Ok(ExitCode::SUCCESS)
     }
 }

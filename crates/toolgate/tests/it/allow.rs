@@ -153,7 +153,7 @@ fn a_place_that_is_not_there_or_is_everything_is_refused() {
     let floor = desk.run(&["allow", "rule", "mkfs"]);
     assert!(floor.stderr.contains("is part of the floor"), "{floor:?}");
     let unknown = desk.run(&["allow", "program", "frobnicate"]);
-    assert!(unknown.stderr.contains("no rule that could be switched"), "{unknown:?}");
+    assert!(unknown.stderr.contains("there is no rule to switch about `frobnicate`"), "{unknown:?}");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn every_setting_is_shown_with_its_file_and_those_without_effect_are_told() {
     let why = desk.without_effect();
     assert_eq!(why.len(), 2, "{why:?}");
     assert!(why[0].contains("opens nothing: nobody has trusted this file"), "{why:?}");
-    assert!(why[1].contains("names a place that is not there; did you mean"), "{why:?}");
+    assert!(why[1].contains("names a place that does not exist; did you mean"), "{why:?}");
     let denied = desk.run(&["check", "read", desk.downloads.join("a.csv").to_str().unwrap()]).stdout;
     for part in ["a settings file opens it, but has no say in it", "without effect: ", "did you mean"] {
         assert!(denied.contains(part), "no {part:?} in\n{denied}");
@@ -185,5 +185,5 @@ fn every_setting_is_shown_with_its_file_and_those_without_effect_are_told() {
     let said = reason.call("Read", &serde_json::json!({"file_path": desk.downloads.join("a.csv")}));
     assert!(format!("{said:?}").contains("toolgate config show"), "{said:?}");
     let doctor = desk.run(&["doctor", "--host", "claude-code"]).stdout;
-    assert!(doctor.contains("names a place that is not there"), "{doctor}");
+    assert!(doctor.contains("names a place that does not exist"), "{doctor}");
 }

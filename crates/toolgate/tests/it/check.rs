@@ -328,7 +328,7 @@ fn a_tool_name_is_not_read_as_a_command() {
     holds(&desk.check(["read", "../x"]).stdout, &["Read file_path=../x", "verdict: deny"]);
     let loose = desk.check(["rm", "x"]);
     assert_eq!(loose.code(), Some(1));
-    holds(&loose.stderr, &["a whole command stands in quotes"]);
+    holds(&loose.stderr, &["put a whole command in quotes"]);
 }
 
 #[test]

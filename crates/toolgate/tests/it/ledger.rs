@@ -394,7 +394,7 @@ fn a_time_stamp_is_asked_for_kept_and_checked() {
     let other = verify(&Server::new(&machine, "other").certificate());
     assert_eq!(other.code(), Some(1), "somebody else's certificate: {other:?}");
     assert!(
-        other.stdout.contains("the time stamp of the checkpoint of 3 records is not good: openssl says "),
+        other.stdout.contains("the time stamp of the checkpoint of 3 records is not valid: openssl says "),
         "{other:?}"
     );
     // Of another text, by the right server, put into its place.

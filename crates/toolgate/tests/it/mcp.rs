@@ -274,7 +274,7 @@ fn each_refusal_names_its_error_with_advice_and_is_recorded() {
         session.refused("read_input", &arguments, error, saying);
     }
     let odd = json!({ "path": "out/x", "content": "no base64!", "encoding": "base64" });
-    session.refused("write_output", &odd, "ErrInvalidArguments", "no base64");
+    session.refused("write_output", &odd, "ErrInvalidArguments", "is not base64");
     session.refused("receipt", &json!({ "path": "x" }), "ErrInvalidArguments", "unknown field `path`");
     assert_eq!(session.request("tools/call", &json!({ "name": "write_file" }))["error"]["code"], -32602);
     assert_eq!(fs::read(machine.path("outside")).unwrap(), b"outside");
@@ -391,7 +391,7 @@ fn a_changed_declaration_is_refused_and_the_same_one_reopens_its_workspace() {
         assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(stderr.contains(saying), "{stderr}");
     };
-    refused(&DECLARED.replace("\"in/\"", "\"in/\", \"more\""), "was declared otherwise (inputs)");
+    refused(&DECLARED.replace("\"in/\"", "\"in/\", \"more\""), "a different declaration (inputs)");
     refused(&format!("{DECLARED}\ninput = []"), "unknown field `input`");
     refused(&DECLARED.replace("agent-5", "agent-6"), "which overlaps");
     fs::write(machine.path("workspace.toml"), DECLARED).unwrap();

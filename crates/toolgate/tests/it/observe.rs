@@ -102,7 +102,7 @@ fn no_project_can_have_its_calls_only_observed() {
         assert_eq!(project.write("elsewhere/a"), "deny", "a project that a person trusts");
     }
     let shown = project.machine.toolgate().args(["config", "show"]).cwd(&project.top).run("").stdout;
-    assert!(shown.contains("no project says whether calls are stopped"), "{shown}");
+    assert!(shown.contains("a project's file cannot decide whether calls are stopped"), "{shown}");
     // Nor can it have them enforced where the person only observes: it would hide what the person wants to see.
     write(&project.machine.user_settings(), "mode = \"observe\"\n");
     write(&project.top.join("toolgate.toml"), "mode = \"enforce\"\n");

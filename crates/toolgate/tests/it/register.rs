@@ -516,7 +516,7 @@ fn every_refusal_says_what_to_do() {
     let path = || PathBuf::from("/p");
     let cases = [
         (RegisterError::NoProject, "run this inside"),
-        (RegisterError::NotAbsolute { path: path() }, "name it from `/` on"),
+        (RegisterError::NotAbsolute { path: path() }, "begin it with `/`"),
         (RegisterError::NotText { path: path() }, "rename it or convert it"),
         (RegisterError::NoScope { host: "pi", scope: Scope::Managed }, "--scope user"),
         (RegisterError::NotAFile { file: path() }, "move it away"),
@@ -525,7 +525,7 @@ fn every_refusal_says_what_to_do() {
         (RegisterError::NotOurs { file: path() }, "move it away"),
         (RegisterError::TooLong { path: path(), longest: 1 << 20 }, "move it away"),
         (RegisterError::ChangedMeanwhile { file: path() }, "run this again"),
-        (RegisterError::BrokenNote { path: path() }, "mend it"),
+        (RegisterError::BrokenNote { path: path() }, "fix it"),
     ];
     for (error, part) in cases {
         let said = error.to_string();
@@ -941,13 +941,13 @@ fn the_doctor_says_who_seals_and_up_to_where() {
     toolgate_evidence::proof::seal(&state, std::time::SystemTime::now(), false).unwrap();
     let said = shown();
     assert!(said.contains("your own user has sealed it up to record 2 of 2 (level own)"), "{said}");
-    assert!(said.contains("nobody elsewhere has signed or stamped any of it"), "{said}");
+    assert!(said.contains("none of it is signed or stamped elsewhere"), "{said}");
     fs::write(state.join("tlog/anchors/2.tsr"), "stamp").unwrap_or_else(|_| {
         fs::create_dir(state.join("tlog/anchors")).unwrap();
         fs::write(state.join("tlog/anchors/2.tsr"), "stamp").unwrap();
     });
     let said = shown();
-    assert!(said.contains("somebody elsewhere has signed or stamped it up to record 2"), "{said}");
+    assert!(said.contains("signed or stamped elsewhere up to record 2"), "{said}");
     fs::write(state.join("tlog/checkpoints"), "nonsense").unwrap();
     assert_eq!(status(&machine.diagnose(), "log"), Some(Status::Warn));
 }
@@ -1108,9 +1108,9 @@ fn settings_that_weaken_an_active_gate_are_warned_about() {
     chmod(machine.dirs().state, 0o755);
     assert_warned(&machine.diagnose(), "state", "open to others");
     chmod(machine.path("bin"), 0o777);
-    assert_warned(&machine.diagnose(), "binary", "bin` can be written");
+    assert_warned(&machine.diagnose(), "binary", "bin`, so they can replace the gate");
     chmod(machine.path("bin/toolgate"), 0o775);
-    assert_warned(&machine.diagnose(), "binary", "bin/toolgate` can be written");
+    assert_warned(&machine.diagnose(), "binary", "bin/toolgate`, so they can replace the gate");
 }
 
 #[test]

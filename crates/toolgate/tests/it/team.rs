@@ -629,7 +629,7 @@ fn the_user_is_notified_of_repeated_denials_in_a_turn() {
         "\u{26a0}\u{fe0f} Coordinator attempted Write on {} but was blocked: Coordinator cannot write domain artifacts. Route to an agent via task tool. Routing to an alternative.",
         path.display()
     );
-    prompt(&coordinator, "mend the login");
+    prompt(&coordinator, "fix the login");
     for turn in 0..2 {
         let answers: Vec<_> = (0..5).map(|_| call(&coordinator, "Write", &input)).collect();
         let told: Vec<_> = answers.iter().map(|(_, told)| told.as_deref()).collect();
@@ -727,7 +727,7 @@ fn a_person_can_pause_the_gate_but_not_the_floor() {
     );
 
     let answer = squad.toolgate(main, &["pause", "--end"]);
-    assert_eq!((answer.code(), answer.stdout.trim()), (Some(0), "the gate stands again"), "{answer:?}");
+    assert_eq!((answer.code(), answer.stdout.trim()), (Some(0), "the gate is on again"), "{answer:?}");
     assert_eq!(squad.machine.last_record()["event"], "pause-end");
     assert_eq!(session.write(main.join("src/auth.ts")), "deny");
 }

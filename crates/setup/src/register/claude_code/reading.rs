@@ -196,7 +196,7 @@ impl fmt::Display for Bad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Bad::NotAnArray => f.write_str("the event is not an array of groups"),
-            Bad::NotNested => f.write_str("a handler does not stand in the `hooks` of a group"),
+            Bad::NotNested => f.write_str("a handler is not in the `hooks` of a group"),
             Bad::Matcher => f.write_str("a `matcher` is not a string"),
             Bad::Type => f.write_str("a handler has no `type` that the client knows"),
             Bad::Missing(field) => write!(f, "a handler has no `{field}`"),

@@ -26,7 +26,7 @@ const FAILED: u8 = 2;
 /// Where the machine keeps its settings.
 #[derive(Debug, Clone, Args)]
 pub(super) struct EtcArgs {
-    /// Where /etc is
+    /// The directory to use as /etc
     #[arg(long, hide = true, default_value = "/etc")]
     etc: PathBuf,
 }

@@ -20,19 +20,19 @@ use super::tail::{LOOK, Stop, Which};
 /// So many records go out before the cursor moves.
 const BATCH: usize = 512;
 
-/// Print records for other programs
+/// Export records for other programs
 #[derive(Debug, Args)]
 pub(super) struct Export {
-    /// In which form
+    /// The format
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
-    /// With commands, arguments and messages
+    /// Include commands, arguments and messages
     #[arg(long)]
     with_text: bool,
-    /// Begin behind the record that this file names, and write there how far it has got
+    /// Begin after the record that this file names, and note there how far the export has come
     #[arg(long, value_name = "FILE")]
     cursor: Option<PathBuf>,
-    /// Go on with those that come, until you stop it
+    /// Follow the log, until you stop it
     #[arg(long)]
     follow: bool,
     #[command(flatten)]
@@ -43,13 +43,13 @@ pub(super) struct Export {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// As it is recorded, one object a line
+    /// The records as they are, one object per line
     Jsonl,
-    /// One line a record, with a header
+    /// One line per record, with a header
     Csv,
-    /// Events of the Open Cybersecurity Schema Framework, one a line
+    /// Events of the Open Cybersecurity Schema Framework, one per line
     Ocsf,
-    /// Bodies for OTLP/HTTP: log records of OpenTelemetry, one batch a line
+    /// Bodies for OTLP/HTTP: log records of OpenTelemetry, one batch per line
     Otlp,
 }
 
@@ -106,9 +106,8 @@ impl Export {
 /// INVARIANT: a cursor that cannot be read is an error. Beginning anew would send everything again.
 fn load(path: &Path) -> Result<Cursor, String> {
     match fs::read(path) {
-        Ok(bytes) => {
-            serde_json::from_slice(&bytes).map_err(|_| format!("`{}` is no cursor of ours", path.display()))
-        }
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|_| format!("`{}` is not a cursor that toolgate wrote", path.display())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Cursor::default()),
         Err(error) => Err(format!("cannot read `{}`: {error}", path.display())),
     }

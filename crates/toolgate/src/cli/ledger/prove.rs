@@ -30,10 +30,10 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// Sign what was recorded so far
 #[derive(Debug, Args)]
 pub(super) struct Seal {
-    /// Go on with a new key, and erase the present one
+    /// Continue with a new key, and erase the current one
     #[arg(long)]
     next_key: bool,
-    /// Say nothing unless something is wrong
+    /// Print nothing unless something is wrong
     #[arg(long)]
     quiet: bool,
     /// Have the system user seal the log of everybody; the timer of `init --managed` starts this as root
@@ -57,7 +57,7 @@ impl Seal {
         let outcome = seal(&state, SystemTime::now(), self.next_key).map_err(|error| error.to_string())?;
         if !self.quiet {
             out.line(match outcome {
-                SealOutcome::Busy => "somebody else is sealing".to_owned(),
+                SealOutcome::Busy => "another process is sealing".to_owned(),
                 SealOutcome::Nothing => "there is no record yet".to_owned(),
                 SealOutcome::Sealed { size, new, epoch } => {
                     format!("sealed up to record {size}, {new} of them new, level own, key {epoch}")
@@ -89,7 +89,7 @@ pub(super) struct Verify {
     /// The key of a witness, whose signatures are checked; can be given several times
     #[arg(long, value_name = "KEY")]
     witness: Vec<String>,
-    /// Certificates in PEM: of the time-stamp server, or of whom it leads to; `openssl` checks the time stamps with them
+    /// Certificates in PEM, of the time-stamp server or of its authority; `openssl` checks the time stamps with them
     #[arg(long, value_name = "FILE")]
     tsa: Option<PathBuf>,
     /// Look for every call of the agents' own transcripts too, as `toolgate reconcile` does
@@ -138,7 +138,7 @@ impl Verify {
         let noted = match &self.checkpoint {
             Some(path) => {
                 let found = Checkpoint::parse(&text_of(path)?);
-                Some(found.ok_or_else(|| format!("`{}` is no checkpoint", path.display()))?)
+                Some(found.ok_or_else(|| format!("`{}` is not a checkpoint", path.display()))?)
             }
             None => None,
         };
@@ -156,12 +156,12 @@ impl Verify {
 
 fn parse_key(text: &str) -> Result<NoteKey, String> {
     NoteKey::parse(text)
-        .ok_or_else(|| format!("`{text}` is no key; `toolgate ledger keys` prints them: name+id+key"))
+        .ok_or_else(|| format!("`{text}` is not a key; `toolgate ledger keys` prints them: name+id+key"))
 }
 
 /// The text of a small file.
 fn text_of(path: &Path) -> Result<String, String> {
-    String::from_utf8(bytes_of(path)?).map_err(|_| format!("`{}` is no text", path.display()))
+    String::from_utf8(bytes_of(path)?).map_err(|_| format!("`{}` is not text", path.display()))
 }
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
@@ -256,7 +256,7 @@ impl Keys {
 pub(super) struct Prove {
     /// The record's number
     seq: u64,
-    /// Where to: FILE gets the record, FILE.tlog-proof the proof
+    /// Write the record to FILE and the proof to FILE.tlog-proof
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
     #[command(flatten)]
@@ -301,7 +301,7 @@ impl CheckProof {
                 Shown::AnotherLine => {
                     ("broken: this is not the record that the proof is about".to_owned(), 1)
                 }
-                Shown::BadSignature => ("broken: the signature of the checkpoint is not good".to_owned(), 1),
+                Shown::BadSignature => ("broken: the signature of the checkpoint is not valid".to_owned(), 1),
                 Shown::AnotherKey => {
                     ("cannot tell: the checkpoint is signed with another key".to_owned(), CANNOT_TELL)
                 }
@@ -317,21 +317,21 @@ impl CheckProof {
         let line = bytes_of(&self.file)?;
         let beside = proof_beside(&self.file);
         let proof = InclusionProof::parse(&text_of(&beside)?);
-        let proof = proof.ok_or_else(|| format!("`{}` is no proof", beside.display()))?;
+        let proof = proof.ok_or_else(|| format!("`{}` is not a proof", beside.display()))?;
         // An editor or a shell may have ended the line.
         let line = line.strip_suffix(b"\n").unwrap_or(&line);
         Ok((proof.index, proof.shows(line, &key)))
     }
 }
 
-/// Attach what somebody else has signed or stamped to the last checkpoint
+/// Attach somebody else's signature or time stamp to the last checkpoint
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false, id = "what")]
 pub(super) struct Anchor {
     /// A checkpoint with the signature of a witness, or that line alone
     #[arg(long, value_name = "FILE", group = "what")]
     cosignature: Option<PathBuf>,
-    /// Write a request for a time stamp of the last checkpoint: what you send to a server of RFC 3161
+    /// Write a request for a time stamp of the last checkpoint, to send to an RFC 3161 server
     #[arg(long, value_name = "FILE", group = "what")]
     rfc3161_request: Option<PathBuf>,
     /// The server's response: a time stamp over the first three lines of a checkpoint

@@ -24,7 +24,7 @@ impl Prune {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         let now = SystemTime::now();
         let before = time(&self.before, now).ok_or_else(|| {
-            format!("`{}` is no time; write 2026-11-18, or 180d for how long ago", self.before)
+            format!("`{}` is not a time; write 2026-11-18, or 180d for how long ago", self.before)
         })?;
         let dirs = self.home.dirs()?;
         let question =

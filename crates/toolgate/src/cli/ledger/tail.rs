@@ -22,15 +22,15 @@ pub(super) const LOOK: Duration = Duration::from_millis(200);
 /// Print the last records of the log
 #[derive(Debug, Args)]
 pub(super) struct Tail {
-    /// How many
+    /// How many records
     #[arg(short, long, default_value_t = 20)]
     n: usize,
-    /// Go on with those that come, until you stop it
+    /// Follow the log, until you stop it
     #[arg(short, long)]
     follow: bool,
     #[command(flatten)]
     which: Which,
-    /// In which form
+    /// The format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The same as --format json
@@ -46,22 +46,22 @@ pub(super) struct Which {
     /// Only calls that were denied
     #[arg(long)]
     denied: bool,
-    /// Only of this session
+    /// Only records of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Only of this agent
+    /// Only records of this agent
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only of agents that were confined to this directory
+    /// Only records of agents that were confined to this directory
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Only what this policy, or this rule, objected to
+    /// Only records with an objection of this policy or rule
     #[arg(long, value_name = "ID")]
     policy: Option<String>,
-    /// Only what names this path
+    /// Only records about this path
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// Only since this time: 2026-11-18, 2026-11-18T05:00:00Z, or 90m, 12h, 3d ago
+    /// Only records since this time: 2026-11-18, 2026-11-18T05:00:00Z, or 90m, 12h, 3d ago
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 }
@@ -70,7 +70,7 @@ impl Which {
     pub(super) fn query(self) -> Result<Query, String> {
         let since = match self.since {
             Some(text) => Some(time(&text, SystemTime::now()).ok_or_else(|| {
-                format!("`{text}` is no time; write 2026-11-18, 2026-11-18T05:00:00Z, or 90m, 12h, 3d for how long ago")
+                format!("`{text}` is not a time; write 2026-11-18, 2026-11-18T05:00:00Z, or 90m, 12h, 3d for how long ago")
             })?),
             None => None,
         };
@@ -93,9 +93,9 @@ pub(super) enum Format {
     Text,
     /// As it is recorded
     Json,
-    /// As ittybitty logs denials
+    /// In the form in which ittybitty logs denials
     Ib,
-    /// As Claude MPM logs
+    /// In the form of Claude MPM's log
     Mpm,
 }
 

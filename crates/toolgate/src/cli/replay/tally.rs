@@ -16,7 +16,7 @@ pub(super) const EXAMPLES: usize = 3;
 /// A call is shown in so many letters.
 const LONGEST: usize = 160;
 
-/// How sure a judgement is: today's verdict is the one of then.
+/// How sure a verdict is: today's is the one of then.
 pub(super) const SAME: &str = "same as then";
 /// The call was judged on the disk as it is today, and that is all that is known: no verdict of then is in the log, or it was another one.
 pub(super) const TODAY: &str = "today's disk";

@@ -13,7 +13,7 @@ use crate::cli::people::person;
 use crate::workspace::missing_inputs;
 use toolgate_model::visible;
 
-/// Make a workspace from a declaration, and copy its inputs in
+/// Make a workspace from a declaration, and copy the inputs into it
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct Create {
@@ -23,22 +23,22 @@ pub(super) struct Create {
     /// The declaration, as TOML: agent, inputs, outputs, temp, quota, dots, base, from
     #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "output", "temp", "quota_bytes", "quota_files", "dots"])]
     file: Option<PathBuf>,
-    /// What may be read: a file (`a/b.txt`), a directory (`a/`) or a glob (`a/**/*.md`); may be given often
+    /// What may be read: a file (`a/b.txt`), a directory (`a/`) or a glob (`a/**/*.md`); can be given several times
     #[arg(long, value_name = "PATTERN")]
     input: Vec<String>,
-    /// What may be written, likewise
+    /// What may be written, in the same form
     #[arg(long, value_name = "PATTERN")]
     output: Vec<String>,
-    /// Also let it write below `temp/`, which no snapshot holds
+    /// Also allow writing below `temp/`, which no snapshot includes
     #[arg(long)]
     temp: bool,
-    /// Outputs and temporary files have at most so many bytes
+    /// The most bytes that outputs and temporary files may have together
     #[arg(long, value_name = "N")]
     quota_bytes: Option<u64>,
-    /// There are at most so many of them
+    /// The most outputs and temporary files
     #[arg(long, value_name = "N")]
     quota_files: Option<u64>,
-    /// Which `..` is refused: two dots anywhere (substring), or as a name of its own (component)
+    /// Which `..` to refuse: two dots anywhere (substring), or only as a whole name (component)
     #[arg(long, value_parser = ["substring", "component"])]
     dots: Option<String>,
     /// Copy the declared inputs from this directory
@@ -70,10 +70,10 @@ impl Create {
             )?;
         }
         if wanted.from.is_none() && !declaration.inputs.is_empty() {
-            out.line("no input was copied into it; with --from DIR they are")?;
+            out.line("no input was copied; --from DIR copies them")?;
         } else {
             for input in missing {
-                out.line(visible(&format!("{input} is declared, and was not there to be copied")))?;
+                out.line(visible(&format!("{input} is declared, but did not exist, so it was not copied")))?;
             }
         }
         Ok(ExitCode::SUCCESS)

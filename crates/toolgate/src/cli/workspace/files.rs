@@ -15,10 +15,10 @@ use crate::cli::people::person;
 use toolgate_gate::disk::open_regular;
 use toolgate_model::visible;
 
-/// Say which workspaces there are
+/// List the workspaces
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// The receipts that are kept, instead
+    /// List the stored receipts instead
     #[arg(long)]
     receipts: bool,
     #[command(flatten)]
@@ -137,17 +137,17 @@ impl Read {
     }
 }
 
-/// Write stdin into a declared output, whole or not at all
+/// Write stdin to a declared output, as a whole or not at all
 #[derive(Debug, Args)]
 pub(super) struct Write {
     /// Whose workspace
     pub(super) agent: String,
     /// The output, relative to the workspace
     path: String,
-    /// Wait until a loss of power cannot undo it
+    /// Wait until a power failure cannot undo the write
     #[arg(long)]
     durable: bool,
-    /// What this file holds, in place of stdin
+    /// Write the content of this file, instead of stdin
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -177,7 +177,7 @@ impl Write {
     }
 }
 
-/// Take a workspace away, with all that lies in it
+/// Remove a workspace, with everything in it
 #[derive(Debug, Args)]
 pub(super) struct Cleanup {
     /// Whose workspace

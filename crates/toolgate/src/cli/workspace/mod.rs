@@ -42,43 +42,43 @@ Examples:
   toolgate workspace replay agent-5.json --to agent-5-again
   toolgate workspace cleanup agent-5
 
-Exit code: 0 done, 1 could not be done or differs, 2 refused. What was refused is in the ledger.";
+Exit code: 0 done, 1 could not be done or differs, 2 refused. The ledger holds each refusal.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a workspace from a declaration, and copy its inputs in
+    /// Make a workspace from a declaration, and copy the inputs into it
     Create(create::Create),
-    /// Say which workspaces there are
+    /// List the workspaces
     List(files::List),
     /// Print a declared input
     Read(files::Read),
-    /// Write stdin into a declared output, whole or not at all
+    /// Write stdin to a declared output, as a whole or not at all
     Write(files::Write),
-    /// Print a digest of all outputs, and each one's
+    /// Print a digest of all outputs, and one of each
     Snapshot(snapshot::Snapshot),
-    /// Say which files differ
+    /// List the files that differ
     Diff(snapshot::Diff),
-    /// State what was declared, what was there and what came of it, signed
+    /// Make a signed receipt: what was declared, the inputs, and the outputs
     Receipt(receipt::Receipt),
-    /// Re-check a receipt: signature, statement, store, ledger
+    /// Check a receipt: signature, statement, store, ledger
     Verify(verify::Verify),
-    /// Make a workspace in which everything is as a receipt says, to be read and not to be written
+    /// Make a read-only workspace with the files of a receipt
     Replay(receipt::Replay),
-    /// Take a workspace away, with all that lies in it
+    /// Remove a workspace, with everything in it
     Cleanup(files::Cleanup),
-    /// Take away stored contents that no receipt and no workspace needs
+    /// Remove stored contents that no receipt and no workspace needs
     Gc(receipt::Gc),
-    /// Print the public key that this machine's receipts are checked with; makes one where there is none
+    /// Print the public key for checking this machine's receipts; makes a key if there is none
     Key(receipt::Key),
 }
 
 /// What all of them take.
 #[derive(Debug, Clone, Args)]
 struct Common {
-    /// The directory that workspaces are made in; /tmp/kgc-workspaces where left out
+    /// The directory in which workspaces are made [default: /tmp/kgc-workspaces]
     #[arg(long, value_name = "DIR")]
     base: Option<PathBuf>,
-    /// As JSON, one object; an error is one on stderr
+    /// As JSON: one object, and on an error one on stderr
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -140,7 +140,7 @@ impl Failure {
                 "; `toolgate workspace list` shows what is"
             }
             Failure::Workspace(Error::WorkspaceNotFound { .. }) => {
-                "; `toolgate workspace list` shows those that there are, `--base` names another directory of them"
+                "; `toolgate workspace list` shows the existing ones, and `--base` names another base"
             }
             Failure::Workspace(Error::QuotaExceeded { .. }) => {
                 "; write less, or declare a workspace with a larger quota"
@@ -149,13 +149,13 @@ impl Failure {
                 "; put it back from a copy"
             }
             Failure::Workspace(Error::BadReceipt { .. }) => {
-                "; take the one that is kept (`toolgate workspace list --receipts`), or name its signer with --key"
+                "; use the stored one (`toolgate workspace list --receipts`), or name its signer with --key"
             }
             Failure::Workspace(Error::InputChanged { .. }) => {
-                ": `toolgate workspace cleanup`, then `create`; what it wrote is lost with it unless you copy that"
+                ": run `toolgate workspace cleanup`, then `create`; copy what the agent wrote first, or it is lost"
             }
             Failure::Workspace(Error::AgentInUse { .. }) => {
-                ": `toolgate workspace cleanup` takes it away, with all that it wrote"
+                ": `toolgate workspace cleanup` removes it, with everything that the agent wrote"
             }
             Failure::Workspace(Error::Io { path, source })
                 if path == DEFAULT_BASE && source.kind() == ErrorKind::PermissionDenied =>

@@ -17,18 +17,18 @@ use crate::workspace::Keeper;
 use toolgate_gate::disk::read_regular;
 use toolgate_model::visible;
 
-/// State what was declared, what was there and what came of it, signed
+/// Make a signed receipt: what was declared, the inputs, and the outputs
 #[derive(Debug, Args)]
 pub(super) struct Receipt {
     /// Whose workspace
     pub(super) agent: String,
-    /// Write it into this file; it is kept in the store in any case
+    /// Write it to this file; the store keeps a copy in any case
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The worktree whose settings are named as the rules in force; the one of the working directory where left out
+    /// The worktree whose settings count as the rules in force [default: the one of the working directory]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// The profile that they are read with
+    /// The profile for these settings
     #[arg(long)]
     profile: Option<String>,
     #[command(flatten)]
@@ -57,15 +57,15 @@ impl Receipt {
     }
 }
 
-/// Make a workspace in which everything is as a receipt says, to be read and not to be written
+/// Make a read-only workspace with the files of a receipt
 #[derive(Debug, Args)]
 pub(super) struct Replay {
-    /// A receipt's file, or the id of one that is kept
+    /// A receipt's file, or the id of a stored receipt
     receipt: String,
-    /// Whose workspace it becomes
+    /// The name for the new workspace
     #[arg(long, value_name = "AGENT")]
     pub(super) to: String,
-    /// What the agent began with, in place of what came of it
+    /// Restore what the agent began with, instead of the result
     #[arg(long)]
     before: bool,
     #[command(flatten)]
@@ -99,10 +99,10 @@ impl Replay {
     }
 }
 
-/// Take away stored contents that no receipt and no workspace needs
+/// Remove stored contents that no receipt and no workspace needs
 #[derive(Debug, Args)]
 pub(super) struct Gc {
-    /// Forget this receipt first; may be given often
+    /// Forget this receipt first; can be given several times
     #[arg(long, value_name = "RECEIPT-ID")]
     forget: Vec<Digest>,
     #[command(flatten)]
@@ -126,7 +126,7 @@ impl Gc {
             out.json(&collected)?;
         } else {
             out.line(format!(
-                "{} contents taken away, {} bytes; {} are needed",
+                "{} contents removed, {} bytes; {} are still needed",
                 collected.removed, collected.bytes, collected.kept
             ))?;
         }
@@ -134,7 +134,7 @@ impl Gc {
     }
 }
 
-/// Print the public key that this machine's receipts are checked with; makes one where there is none
+/// Print the public key for checking this machine's receipts; makes a key if there is none
 #[derive(Debug, Args)]
 pub(super) struct Key {
     #[command(flatten)]
@@ -158,7 +158,7 @@ impl Key {
 /// Whose signatures count.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct TrustArgs {
-    /// A public key, as PEM, whose signature counts; this machine's own where left out
+    /// A public key, as PEM, whose signature counts [default: this machine's own]
     #[arg(long, value_name = "PEM")]
     key: Vec<PathBuf>,
 }
@@ -177,7 +177,7 @@ impl TrustArgs {
             let text = read_regular(file, Envelope::LONGEST)
                 .map_err(|error| wrong(format!("cannot be read: {error}")))?;
             PublicKey::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
-                wrong("is no public Ed25519 key in PEM; `toolgate workspace key` prints one".to_owned())
+                wrong("is not a public Ed25519 key in PEM; `toolgate workspace key` prints one".to_owned())
             })
         };
         self.key.iter().map(read).collect()

@@ -13,7 +13,7 @@ use super::{Common, Failure, Out};
 use toolgate_gate::disk::read_regular;
 use toolgate_model::visible;
 
-/// Print a digest of all outputs, and each one's
+/// Print a digest of all outputs, and one of each
 #[derive(Debug, Args)]
 pub(super) struct Snapshot {
     /// Whose workspace
@@ -21,10 +21,10 @@ pub(super) struct Snapshot {
     /// SHA-256 over `path:hash` lines, to compare with other tools
     #[arg(long)]
     compat: bool,
-    /// Of the inputs
+    /// Of the inputs instead of the outputs
     #[arg(long)]
     inputs: bool,
-    /// Write it into this file, as JSON, for `diff`
+    /// Write it to this file, as JSON, for `diff`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -54,14 +54,14 @@ impl Snapshot {
     }
 }
 
-/// Say which files differ
+/// List the files that differ
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 0 the same, 1 something differs or could not be done.")]
 pub(super) struct Diff {
-    /// An agent, a receipt's id, or the file of a receipt or of `snapshot -o` (`./FILE` where an agent is called so)
+    /// An agent, a receipt's id, or a file: a receipt, or one from `snapshot -o` (`./FILE` if an agent has the same name)
     #[arg(value_name = "A")]
     before: String,
-    /// The later one, likewise
+    /// What to compare it with, in the same form
     #[arg(value_name = "B")]
     after: String,
     /// Compare the inputs of agents and receipts
@@ -90,7 +90,7 @@ impl Diff {
         let (before, after) = (self.held(before, formula)?, self.held(after, formula)?);
         if before.formula() != after.formula() {
             return Err(Failure::Other(format!(
-                "`{}` and `{}` were made by different formulas; make both with --compat, or both without",
+                "`{}` and `{}` use different formulas; make both with --compat, or both without",
                 self.before, self.after
             )));
         }

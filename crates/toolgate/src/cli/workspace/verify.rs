@@ -18,16 +18,16 @@ use super::{Common, Failure, Out};
 use crate::workspace::Keeper;
 use toolgate_model::visible;
 
-/// Re-check a receipt: signature, statement, store, ledger
+/// Check a receipt: signature, statement, store, ledger
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 0 all is right, 1 something is not.")]
 pub(super) struct Verify {
-    /// A receipt's file, or the id of one that is kept
+    /// A receipt's file, or the id of a stored receipt
     receipt: String,
-    /// It is wrong, too, if the agent's workspace has other outputs now, or is gone
+    /// Also fail if the workspace's outputs have changed since, or if it is gone
     #[arg(long)]
     current: bool,
-    /// Only signature and statement, where neither store nor ledger are at hand
+    /// Check only signature and statement, if neither store nor ledger is at hand
     #[arg(long, conflicts_with = "current")]
     signature: bool,
     #[command(flatten)]
@@ -89,7 +89,7 @@ impl Verify {
         let stated = &receipt.statement().predicate;
         let mut checks = vec![
             Check::ok("signature", format!("by the key {}", receipt.key())),
-            Check::ok("statement", format!("about {}, agrees with itself", stated.agent)),
+            Check::ok("statement", format!("about {}, is consistent", stated.agent)),
         ];
         if !self.signature {
             checks.push(stored(&keeper, stated));
@@ -131,7 +131,7 @@ impl Verify {
         let differences = match now {
             Ok(now) => stated.outputs.diff(&now),
             Err(Error::WorkspaceNotFound { .. }) => {
-                return differs(format!("the workspace of {} is not there any more", stated.agent));
+                return differs(format!("the workspace of {} no longer exists", stated.agent));
             }
             Err(error) => return differs(error.to_string()),
         };
