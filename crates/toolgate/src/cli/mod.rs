@@ -49,7 +49,7 @@ use toolgate_policies::Settings;
 use toolgate_setup::approval::password::sign;
 use toolgate_setup::this_machine;
 
-pub use generate::{completions, man_page, schema};
+pub use generate::{completions, man_page, reference, schema};
 
 /// The gate at the tool-call boundary of AI coding agents
 #[derive(Debug, Parser)]

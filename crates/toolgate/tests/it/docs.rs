@@ -73,6 +73,7 @@ fn generated_documents_are_up_to_date() {
         ("docs/hosts.md", hosts()),
         ("docs/secrets.md", secrets()),
         ("docs/residual-risk.md", residual_risk()),
+        ("docs/commands.md", commands()),
         ("docs/toolgate.schema.json", cli::schema()),
         ("docs/toolgate.1", cli::man_page()),
         ("docs/completions/bash", cli::completions(Shell::Bash)),
@@ -308,6 +309,17 @@ fn residual_risk() -> String {
     page
 }
 
+/// Every command and option, as `--help` has them.
+fn commands() -> String {
+    format!(
+        "{GENERATED}\n# Commands\n\n\
+         These are all commands of `toolgate`, as `toolgate COMMAND --help` describes them. Commands print what was asked for on \
+         stdout and\nerrors on stderr. Exit codes, unless a command says otherwise: 0 done or allowed, 1 could not be done, 2 \
+         denied, 3 asked.\n`toolgate man` prints a manual page, and `toolgate completions SHELL` prints completions.\n{}",
+        cli::reference()
+    )
+}
+
 // What has to be there.
 
 #[test]
@@ -426,6 +438,44 @@ fn whoever_finds_a_hole_or_contributes_finds_what_to_do() {
     assert!(section(&contributing, "Cases").contains("the case that fails, then the fix"));
 }
 
+/// What the guide shows of a program that keeps a gate is in the example that is compiled and run, and the dependencies that it
+/// names are those that this text needs.
+#[test]
+fn the_guide_for_orchestrators_shows_the_example() {
+    let (guide, example) = (read("docs/for-orchestrators.md"), read("examples/src/bin/embed.rs"));
+    let section = section(&guide, "Your program is written in Rust");
+    let block = |kind: &str| {
+        let from =
+            section.split_once(&format!("```{kind}\n")).unwrap_or_else(|| panic!("no block of {kind}")).1;
+        from.split("```").next().unwrap_or_default()
+    };
+    let flat = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let (shown, example) = (block("rust,ignore"), flat(&example));
+    let pieces: Vec<_> = shown.split("// …\n").map(|piece| flat(piece.trim())).collect();
+    for piece in &pieces {
+        assert!(example.contains(piece.as_str()), "the example does not have\n{piece}");
+    }
+    assert!(pieces.len() == 3 && shown.lines().count() > 12, "{pieces:?}");
+    let manifest: toml::Table = block("toml").parse().unwrap();
+    let needed = manifest["dependencies"].as_table().unwrap();
+    let workspace: toml::Table = read("Cargo.toml").parse().unwrap();
+    let ours = workspace["workspace"]["dependencies"].as_table().unwrap();
+    for name in needed.keys().filter(|name| *name != "serde_json") {
+        assert!(ours[name.as_str()].get("path").is_some(), "{name} is not a crate of this repository");
+    }
+    // What the text takes from our crates: by their paths, or by what the example has imported.
+    let library = |name: &str| name.replace('-', "_");
+    for name in ours.keys().filter(|name| name.starts_with("toolgate-")) {
+        let imported =
+            example.lines().filter_map(|line| line.strip_prefix("use ")?.strip_prefix(&library(name)));
+        let used = imported
+            .flat_map(|path| path.split(|letter: char| !letter.is_alphanumeric()))
+            .any(|word| word.starts_with(char::is_uppercase) && shown.contains(word));
+        let used = used || shown.contains(&format!("{}::", library(name)));
+        assert_eq!(needed.contains_key(name.as_str()), used, "{name} in the dependencies of the guide");
+    }
+}
+
 /// A link or a path that leads nowhere.
 #[test]
 fn documents_name_only_files_that_exist() {
@@ -450,3 +500,66 @@ fn documents_name_only_files_that_exist() {
     }
     assert!(links > 50 && words > 50, "only {links} links and {words} paths were looked at");
 }
+
+/// Words of the glossary's last column that mean nothing else in this repository, with their forms. The others (`action`,
+/// `block`, `protocol` …) have other meanings too, which only a reader can tell apart.
+const NEVER: &[(&str, &[&str])] = &[
+    ("judgement", &["judgement", "judgements"]),
+    ("jailed", &["jailed"]),
+    ("code of the project", &["code of the project"]),
+    ("file of secrets", &["file of secrets", "files of secrets"]),
+    ("telling name", &["telling name", "telling names"]),
+    ("mend", &["mend", "mends", "mended", "mending"]),
+];
+
+/// Whether a text holds these words, whatever their case and wherever lines break. Letters around them make other words.
+fn holds(text: &str, words: &str) -> bool {
+    let apart = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
+    text.match_indices(words).any(|(at, _)| {
+        apart(text[..at].chars().next_back()) && apart(text[at + words.len()..].chars().next())
+    })
+}
+
+/// One term for one thing, in documents, messages and comments.
+#[test]
+fn words_that_the_glossary_rules_out_do_not_come_back() {
+    let contributing = read("CONTRIBUTING.md");
+    let glossary = section(&contributing, "Glossary");
+    let ruled_out: Vec<_> = glossary
+        .lines()
+        .filter_map(|row| row.trim_end_matches([' ', '|']).rsplit_once('|'))
+        .map(|(_, not)| not)
+        .collect();
+    for (word, forms) in NEVER {
+        assert!(ruled_out.iter().any(|not| holds(not, word)), "the glossary does not rule out `{word}`");
+        assert!(forms.iter().all(|form| holds(&format!("a {form}."), form)), "{forms:?}");
+    }
+    let tops = ["README.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let dirs = ["docs", "cases", "crates", "adapters", "examples", "e2e", "scripts"];
+    let pages = tops.into_iter().map(str::to_owned).chain(dirs.into_iter().flat_map(files_below));
+    let (mut looked, mut wrong) = (0, Vec::new());
+    // What is built or installed there is nobody's writing, and this file names the words.
+    let foreign = |page: &str| page.contains("/node_modules/") || page.contains("/target/") || page == THIS;
+    for page in pages.filter(|page| !foreign(page)) {
+        let written = [".md", ".rs", ".toml", ".ts", ".sh", ".service", ".timer"];
+        if !written.iter().any(|end| page.ends_with(end)) && !page.starts_with("scripts/") {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(repository().join(&page)) else { continue };
+        let text = if page == "CONTRIBUTING.md" { text.replace(glossary, "") } else { text };
+        // A comment or a text may go on in the next line.
+        let plain: String = text.to_lowercase().replace("//!", " ").replace("///", " ").replace('\\', " ");
+        let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (word, form) in NEVER.iter().flat_map(|(word, forms)| forms.iter().map(move |form| (word, form)))
+        {
+            if holds(&plain, form) {
+                wrong.push(format!("{page}: `{form}` (see `{word}` in the glossary)"));
+            }
+        }
+        looked += 1;
+    }
+    assert!(looked > 500, "only {looked} files were looked at");
+    assert!(wrong.is_empty(), "words that the glossary of CONTRIBUTING.md rules out: {wrong:#?}");
+}
+
+const THIS: &str = "crates/toolgate/tests/it/docs.rs";
