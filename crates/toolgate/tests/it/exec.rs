@@ -534,7 +534,11 @@ fn where_somebody_looks_on_already_the_command_runs_and_that_is_said() {
     let script = format!("{toolgate} exec --explain -- sh -c 'echo inner'");
     let answer = world.exec(&["--explain", "--", "sh", "-c", &script]).run("");
     assert_eq!((answer.code(), answer.stdout.as_str()), (Some(0), "inner\n"), "{}", answer.stderr);
-    assert!(answer.stderr.contains("toolgate could not watch it: the command is watched already"), "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("toolgate could not watch it: the command is watched already"),
+        "{}",
+        answer.stderr
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a command of git writes that other worktrees share: settings, other branches, locks.
 //!
-//! A commit, a tag, a stash, what is fetched and `git gc` are ordinary work, and so is which branch of a remote one's own branch follows. The
+//! A commit, a tag, a stash, what is fetched and `git gc` are ordinary work, and so is which branch of a remote its own branch follows. The
 //! rest is doubted: a sandbox lets a command move the branches of its own worktree and nothing else. A plain clone shares with nobody.
 
 use std::path::Path;
