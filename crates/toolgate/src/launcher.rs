@@ -416,7 +416,9 @@ pub(crate) fn contain(
     }
     match run_at(first, kernel) {
         Err(Error::NoNamespaces(error)) if level.is_none() && require == Level::Landlock => {
-            complain(&format!("contained at level landlock: this kernel gives no namespaces ({error})"));
+            complain(&format!(
+                "contained at level landlock: this kernel does not let the user make namespaces ({error})"
+            ));
             run_at(Level::Landlock, kernel)
         }
         done => done,
