@@ -54,7 +54,8 @@ pub struct ContainmentSettings {
     pub keep_variables: Vec<String>,
     /// How long a command may run, in seconds; 0: as long as it wants.
     pub seconds: u64,
-    /// How many processes the user may have in all; 0: as many as the system allows.
+    /// How many processes the user may have in all, each thread counted; 0: as many as the system allows. The kernel does not limit root. As root,
+    /// the command's own are counted five times a second, and it is ended when there are more.
     pub processes: u64,
     /// How much memory one process may map, in MiB; 0: as much as there is.
     pub memory: u64,

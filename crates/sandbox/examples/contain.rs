@@ -7,7 +7,7 @@
 //! Options come first: `--read`, `--write`, `--close`, `--pin`, `--keep` and `--cache` each take a path and may be repeated, `--nested` a name,
 //! `--start` the directory of a host's hooks,
 //! `--repository` takes the shared git directory and the worktree's own directory in it, `--network` takes `none` or `all`.
-//! `--seconds` and `--disk` (bytes) are limits.
+//! `--seconds`, `--disk` (bytes) and `--processes` are limits.
 //! `--report` takes a file for what became of the repository and the pins, one line each. `--landlock` takes a number, and has the rules made as for a kernel that knows no more than that.
 
 use std::ffi::{OsStr, OsString};
@@ -73,6 +73,7 @@ fn understand(
             }
             "--seconds" => options.limits.wall_time = Some(Duration::from_secs(number(&words.next()?)?)),
             "--disk" => options.limits.disk = Some(number(&words.next()?)?),
+            "--processes" => options.limits.processes = Some(number(&words.next()?)?),
             "--network" => {
                 options.network = if words.next()? == "all" { Network::All } else { Network::None };
             }

@@ -4,7 +4,8 @@
 //! At level `full` the command writes objects, branches and reflogs to layers of this run alone. At level `landlock` it
 //! writes objects to a directory of ours, and branches beside its own directly. When it has ended, the supervisor takes
 //! over what is new: objects that are what their names say, and branches that are this worktree's to move. Nothing in a
-//! layer is trusted: the command wrote it. Whatever is not taken over is reported with its reason.
+//! layer is trusted, nor in the command's copy of `packed-refs`: the command wrote it. Whatever is not taken over is reported with its
+//! reason.
 //!
 //! What level `landlock` cannot give: git says that it cannot create `packed-refs.lock` where it commits all the same, and
 //! fails where it needs it, as to delete a branch. All branches in the directory of the worktree's own are writable while

@@ -1,4 +1,4 @@
-//! What a command may use up: limits that the kernel keeps, and the disk, which nobody keeps for an ordinary user.
+//! What a command may use up: limits that the kernel keeps, and two that it does not: the disk, and the processes of root.
 //!
 //! The disk is looked at a few times a second. While the file systems that a command writes to have grown by less than the limit, it
 //! cannot have written more. Past that, what it has written is added up: files in its places that were made or changed since it began.
@@ -11,12 +11,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::statvfs;
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, geteuid, setrlimit};
 
 use crate::compiled::CompiledPlan;
-use crate::plan::{Limits, Rights};
+use crate::outcome::Error;
+use crate::plan::{Level, Limits, Rights};
+use crate::processes::{can_be_counted, count_below};
 
-/// So often the disk is looked at.
+/// So often the disk is looked at, and processes are counted.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(200);
 /// More entries than this are not added up.
 const MOST_ENTRIES: usize = 2_000_000;
@@ -39,6 +41,39 @@ pub(crate) fn set(limits: &Limits) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether these limits can be kept on this system.
+pub(crate) fn check(limits: &Limits) -> Result<(), Error> {
+    match limits.processes {
+        Some(_) if geteuid().is_root() && !can_be_counted() => Err(Error::Plan(
+            "[containment] processes cannot be kept for root here: the kernel does not tell what the children of a process are; run as \
+             another user, or leave the limit out"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Counts what a command has started, where nobody else does: root may have as many processes as it wants, whatever its limit is and in whatever
+/// namespace.
+pub(crate) struct Tally {
+    most: usize,
+}
+
+impl Tally {
+    /// `None`: there is no limit, or the kernel keeps it.
+    pub(crate) fn of(plan: &CompiledPlan, level: Level) -> Option<Tally> {
+        let most = plan.limits.processes.filter(|_| geteuid().is_root())?;
+        // At level `landlock` one of ours is in the command's group.
+        let ours = usize::from(level == Level::Landlock);
+        Some(Tally { most: usize::try_from(most).unwrap_or(usize::MAX).saturating_add(ours) })
+    }
+
+    /// Whether there are more below init or the keeper than there may be.
+    pub(crate) fn is_over(&self, top: Pid) -> bool {
+        count_below(top, self.most) > self.most
+    }
 }
 
 /// Looks at what a command has written.

@@ -128,6 +128,8 @@ pub enum Limit {
     WallTime,
     /// It wrote too much.
     Disk,
+    /// It had too many processes. The kernel itself keeps this limit for all users but root.
+    Processes,
     /// It made a name that must not appear, again and again.
     Names,
 }

@@ -89,7 +89,8 @@ impl Repository {
 pub struct Limits {
     /// How long it may run.
     pub wall_time: Option<Duration>,
-    /// How many processes this user may have.
+    /// How many processes this user may have, threads counted each. The kernel lets root have more, so there the command's own are counted while it
+    /// runs, and it is ended.
     pub processes: Option<u64>,
     /// How much memory one process may map, in bytes.
     pub memory: Option<u64>,

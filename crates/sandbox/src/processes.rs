@@ -8,18 +8,43 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 /// How often processes are looked for that have to end.
 const MOST_LOOKS: usize = 64;
 
-/// The children of a process, where the system tells.
-fn children_of(pid: Pid) -> Vec<Pid> {
-    let pid = pid.as_raw_nonzero();
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|pid| Pid::from_raw(pid.parse().ok().filter(|pid| *pid > 0)?))
-        .collect()
+/// The children of a process, where the system tells, and how many threads it has. The system keeps the children of each thread apart.
+fn children_of(pid: Pid) -> (Vec<Pid>, usize) {
+    let (mut children, mut threads) = (Vec::new(), 0);
+    let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())) else {
+        return (children, 0);
+    };
+    for task in tasks.flatten() {
+        threads += 1;
+        let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok().filter(|pid| *pid > 0));
+        children.extend(pids.filter_map(Pid::from_raw));
+    }
+    (children, threads)
+}
+
+/// Whether the system tells what the children of a process are.
+pub(crate) fn can_be_counted() -> bool {
+    fs::read("/proc/thread-self/children").is_ok()
+}
+
+/// How many threads the processes below another one have together. Counted no further than one past `most`.
+pub(crate) fn count_below(pid: Pid, most: usize) -> usize {
+    let mut left = children_of(pid).0;
+    let mut count: usize = 0;
+    while let Some(pid) = left.pop().filter(|_| count <= most) {
+        let (children, threads) = children_of(pid);
+        count = count.saturating_add(threads);
+        left.extend(children);
+    }
+    count
 }
 
 /// Ends a process and all below it. Whether it was still there.
 fn end_below(pid: Pid, depth: usize) -> bool {
-    let children = children_of(pid);
+    // What has been stopped makes no more of them while they are looked up: one that makes others is quicker than whoever ends it.
+    let _ = kill_process(pid, Signal::STOP);
+    let (children, _) = children_of(pid);
     let was_there = kill_process(pid, Signal::KILL).is_ok();
     let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     if depth < MOST_LOOKS {
@@ -35,7 +60,7 @@ fn end_below(pid: Pid, depth: usize) -> bool {
 pub(crate) fn end_children(of: Pid) {
     for look in 0..MOST_LOOKS {
         std::thread::sleep(Duration::from_millis(u64::from(look > 0)));
-        if children_of(of).into_iter().filter(|pid| end_below(*pid, 0)).count() == 0 {
+        if children_of(of).0.into_iter().filter(|pid| end_below(*pid, 0)).count() == 0 {
             break;
         }
     }

@@ -25,6 +25,7 @@ use crate::git;
 use crate::heir;
 use crate::keeper::DONE;
 use crate::kernel::Kernel;
+use crate::limits;
 use crate::observe::Observer;
 use crate::outcome::{Ended, Error, Outcome, Refused};
 use crate::path::make_own;
@@ -63,6 +64,7 @@ fn run_with(
         return Err(Error::NoLandlock);
     }
     refuse_directories()?;
+    limits::check(&plan.limits)?;
     heir::wait_for(&plan.private)?;
     let mut plan = plan.clone();
     git::complete(&mut plan, level)?;

@@ -20,7 +20,7 @@ use toolgate_model::{Call, Json};
 use toolgate_policies::ContainmentNetwork;
 use toolgate_sandbox::{CONTAINED, Ended, Level, Network, Outcome, run};
 
-use crate::launcher::{advise_on_git, complain, contain, ended, refused};
+use crate::launcher::{advise_on_git, advise_on_limits, complain, contain, ended, refused};
 use crate::seatbelt::run_by_seatbelt;
 
 /// What `toolgate exec` was asked for.
@@ -93,6 +93,7 @@ impl Exec {
             contain(made.require, self.level, |level, kernel| run(&made.plan, level, &kernel, &self.command));
         if let Ok(outcome) = &outcome {
             advise_on_git(&made.plan, outcome, &self.command);
+            advise_on_limits(&made.plan, outcome);
         }
         advise(outcome.as_ref().ok());
         Ok(ended(&made.plan, outcome, &self.command))

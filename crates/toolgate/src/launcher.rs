@@ -501,6 +501,11 @@ fn ended_by_limit(limits: &Limits, outcome: &Outcome) -> Option<String> {
         (Some(Limit::Names), _) => "the command was ended: it went on making files that must not appear; leave out what makes them, or \
                                     have a person make them, outside the agent"
             .to_owned(),
+        (Some(Limit::Processes), _) => format!(
+            "the command was ended: it had more than {} processes and threads at once ([containment] processes); start fewer at once, or have \
+             a person raise the limit",
+            limits.processes.unwrap_or_default()
+        ),
         // A shell says by a number that a program of it was ended so.
         (None, Ended::Signal(TOO_LARGE) | Ended::Code(153)) => match (limits.file_size, limits.disk) {
             (Some(size), disk) if disk.is_none_or(|disk| disk >= size) => format!(
@@ -514,6 +519,38 @@ fn ended_by_limit(limits: &Limits, outcome: &Outcome) -> Option<String> {
             _ => return None,
         },
         (None, _) => return None,
+    })
+}
+
+/// Says under which limits a command has failed, where only its own programs are told that they hit one: the kernel then says that there is no
+/// memory, or no process. For a command of a host, the event after the call says it, which knows what the programs have printed.
+pub(crate) fn advise_on_limits(plan: &Plan, outcome: &Outcome) {
+    if ended_by_limit(&plan.limits, outcome).is_none()
+        && let Some(why) = may_have_hit(&plan.limits, outcome.status)
+    {
+        complain(&why);
+    }
+}
+
+/// Not where the command was ended from outside, or a program before it in a pipe by one behind it.
+fn may_have_hit(limits: &Limits, status: Ended) -> Option<String> {
+    const BY_OTHERS: [i32; 5] = [1, 2, 3, 13, 15];
+    let by_others = match status {
+        Ended::Code(code) => code == 0 || BY_OTHERS.contains(&(code - 128)),
+        Ended::Signal(signal) => BY_OTHERS.contains(&signal),
+    };
+    let memory = limits.memory.map(|memory| {
+        format!("{} MiB of memory for each process ([containment] memory)", memory / (1024 * 1024))
+    });
+    // Of root they are counted, and it is said when there are more.
+    let processes = limits.processes.filter(|_| !rustix::process::geteuid().is_root());
+    let processes = processes.map(|count| format!("{count} processes ([containment] processes)"));
+    let named: Vec<String> = memory.into_iter().chain(processes).collect();
+    (!by_others && !named.is_empty()).then(|| {
+        format!(
+            "the command has failed, and had at most {}; if it ran out of that, have it use less, or have a person raise the limit",
+            named.join(" and ")
+        )
     })
 }
 
@@ -545,6 +582,7 @@ mod tests {
             wall_time: Some(Duration::from_mins(1)),
             file_size: Some(5 << 20),
             disk: Some(9 << 20),
+            processes: Some(500),
             ..Limits::default()
         };
         let outcome = |status, ended_by| Outcome {
@@ -562,13 +600,25 @@ mod tests {
             (killed, Some(Limit::WallTime), ["60 seconds", "[containment] seconds"]),
             (killed, Some(Limit::Disk), ["9 MiB", "[containment] disk"]),
             (killed, Some(Limit::Names), ["must not appear", "a person"]),
+            (killed, Some(Limit::Processes), ["500 processes", "[containment] processes"]),
             (Ended::Signal(25), None, ["5 MiB", "[containment] file-size"]),
             (Ended::Code(153), None, ["5 MiB", "[containment] file-size"]),
         ] {
             let said = said(&limits, status, by);
             assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         }
+        let of_memory = Limits { memory: Some(64 << 20), ..Limits::default() };
+        for status in [Ended::Code(1), Ended::Code(127), Ended::Code(139), Ended::Signal(11)] {
+            let said = may_have_hit(&of_memory, status).unwrap_or_default();
+            assert!(said.contains("64 MiB of memory") && said.contains("[containment] memory"), "{said}");
+        }
+        for status in
+            [Ended::Code(0), Ended::Code(130), Ended::Code(143), Ended::Signal(2), Ended::Signal(15)]
+        {
+            assert_eq!(may_have_hit(&of_memory, status), None);
+        }
         assert_eq!(said(&limits, killed, None), "");
+        assert_eq!(may_have_hit(&Limits { processes: None, ..limits.clone() }, killed), None);
         let (none, of_disk) = (Limits::default(), Limits { file_size: None, ..limits.clone() });
         assert_eq!(said(&none, Ended::Signal(25), None), "");
         assert!(said(&of_disk, Ended::Signal(25), None).contains("[containment] disk"));

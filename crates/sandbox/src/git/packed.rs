@@ -41,7 +41,10 @@ pub(super) enum Repacked {
 fn entries(text: &[u8]) -> BTreeMap<&str, &str> {
     let lines = text.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
     let pairs = lines.filter_map(|line| line.split_once(' '));
-    pairs.filter(|(id, _)| objects::is_hex(id)).map(|(id, name)| (name, id)).collect()
+    // Shorter lines could be many more.
+    let is_id = |id: &str| matches!(id.len(), 40 | 64) && objects::is_hex(id);
+    let sound = pairs.filter(|(id, name)| is_id(id) && name.starts_with("refs/"));
+    sound.map(|(id, name)| (name, id)).collect()
 }
 
 /// `None`: more has changed than is looked at.
@@ -94,6 +97,10 @@ impl Run<'_> {
     /// Notes what the command did to its copy of `packed-refs`, if anything, for whoever takes over what it has left. In init, when the command
     /// has ended; and when its last job has (`is_over`), whom nobody else could ask any more.
     pub(crate) fn note_packed(&self, packed: Option<&Packed>, is_over: bool) {
+        if self.repository.is_plain() {
+            // What lies in a layer is there afterwards.
+            return;
+        }
         let is_same = |packed: &&Packed| Stamp::at(&packed.directory, Path::new(NOTE)) == packed.stamp;
         let text = match packed.filter(|packed| !is_same(packed)) {
             None if !is_over => return,

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpi
 use crate::compiled::CompiledPlan;
 use crate::git::Taken;
 use crate::keeper::NOT_ALONE;
-use crate::limits::{self, Meter};
+use crate::limits::{self, Meter, Tally};
 use crate::observe::Observer;
 use crate::outcome::Limit;
 use crate::pins::{Guard, Patience};
@@ -37,6 +37,7 @@ pub(super) struct Watched {
     ended_by: Option<Limit>,
     guard: Option<Guard>,
     meter: Option<Meter>,
+    tally: Option<Tally>,
     /// When the view of level `full` is settled, if that was not done yet, and how long it is waited then should it not be there.
     unsettled: Option<(Instant, Duration)>,
 }
@@ -55,10 +56,10 @@ impl Watched {
         old_root: OldRoot,
     ) -> Watched {
         let (told, orders, meter) = (Some(told.into()), Some(orders.into()), Meter::of(plan));
-        let (text, status, ended_by) = (Vec::new(), None, None);
+        let (text, status, ended_by, tally) = (Vec::new(), None, None, Tally::of(plan, level));
         let unsettled =
             (level == Level::Full && old_root == OldRoot::LeftLater).then(|| (Instant::now() + QUICK, QUICK));
-        Watched { child, level, told, text, orders, status, ended_by, guard, meter, unsettled }
+        Watched { child, level, told, text, orders, status, ended_by, guard, meter, tally, unsettled }
     }
 
     pub(super) fn child(&self) -> Pid {
@@ -98,7 +99,8 @@ impl Watched {
             }
             let left = deadline.filter(|_| self.ended_by.is_none());
             let left = left.map(|at| at.saturating_duration_since(Instant::now()));
-            let next_look = self.meter.as_ref().filter(|_| self.ended_by.is_none()).map(|_| limits::INTERVAL);
+            let looks = self.ended_by.is_none() && (self.meter.is_some() || self.tally.is_some());
+            let next_look = looks.then_some(limits::INTERVAL);
             let settles = self.unsettled.map(|(at, _)| at.saturating_duration_since(Instant::now()));
             let left = left.into_iter().chain(next_look).chain(settles).min();
             let left = left.map(|left| Timespec {
@@ -126,6 +128,9 @@ impl Watched {
                 looked = Instant::now();
                 if self.meter.as_mut().is_some_and(Meter::is_over) {
                     self.end_by(Limit::Disk);
+                }
+                if self.tally.as_ref().is_some_and(|tally| tally.is_over(self.child)) {
+                    self.end_by(Limit::Processes);
                 }
             }
             if self.unsettled.is_some_and(|(at, _)| Instant::now() >= at) {

@@ -51,3 +51,40 @@ fn a_command_that_runs_too_long_is_ended() {
         assert!(!done.report.contains("ended by"), "{done:?}");
     });
 }
+
+#[test]
+fn a_command_with_too_many_processes_is_ended_or_gets_no_more() {
+    at_each_level(|world| {
+        let is_root = rustix::process::geteuid().is_root();
+        // A length that no test beside this one sleeps.
+        let sleep = format!("sleep 6.{}", std::process::id());
+        // Each starts two others, and none is quicker than its end.
+        let tree = "tree() { [ $1 = 0 ] || { tree $(($1 - 1)) & tree $(($1 - 1)) & }; sleep 6.5; }; tree 7; echo late";
+        let threads = "python3 -c 'import threading, time
+for n in range(60): threading.Thread(target=time.sleep, args=(8,)).start()
+time.sleep(1.5); print(\"late\", flush=True)'";
+        let wide = "for n in $(seq 60); do sleep 6.5 & done; sleep 1.5; echo late";
+        for script in [wide, tree, threads].map(|script| script.replace("sleep 6.5", &sleep)) {
+            let script = script.as_str();
+            let begun = Instant::now();
+            let done = world.with_limits(&["--processes", "40"], script);
+            let is_ended = done.report.contains("ended by: Processes") && !done.output.contains("late");
+            // All others are refused by the kernel itself; at level `landlock` those that the user has elsewhere count too.
+            let is_refused = ["fork", "start new thread", "temporarily unavailable"]
+                .map(|said| done.output.contains(said));
+            let is_kept = if is_root { is_ended } else { is_refused.contains(&true) || done.code == 125 };
+            assert!(is_kept, "{}: {script}: {done:?}", world.level);
+            assert!(begun.elapsed() < Duration::from_secs(25), "{}: {script}", world.level);
+            assert!(
+                !is_root || !world.try_outside("", &format!("pgrep -xf '{sleep}'")).status.success(),
+                "{script}"
+            );
+        }
+        // As many as that do no harm.
+        if is_root {
+            let few = "for n in $(seq 30); do sleep 1 & done; wait; echo done";
+            let done = world.with_limits(&["--processes", "40"], few).ok();
+            assert!(done.output == "done\n" && !done.report.contains("ended by"), "{done:?}");
+        }
+    });
+}

@@ -13,7 +13,7 @@ use toolgate_setup::WholeProgram;
 use super::LineArgs;
 use super::explained::{self, Tried};
 use crate::exec::{NoPlan, advise, planned};
-use crate::launcher::{advise_on_git, complain, contain, ended, refused};
+use crate::launcher::{advise_on_git, advise_on_limits, complain, contain, ended, refused};
 use crate::seatbelt::run_by_seatbelt;
 
 /// Run a command in a kernel sandbox, with the rules that a call would get here
@@ -72,6 +72,9 @@ impl Exec {
         } else if let Ok(outcome) = &outcome {
             advise_on_git(&made.plan, outcome, &self.command);
             advise(Some(outcome));
+        }
+        if let Ok(outcome) = &outcome {
+            advise_on_limits(&made.plan, outcome);
         }
         ended(&made.plan, outcome, &self.command)
     }

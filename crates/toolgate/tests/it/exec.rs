@@ -251,6 +251,29 @@ fn a_command_that_runs_too_long_is_ended_and_the_limit_is_named() {
 }
 
 #[test]
+fn limits_that_only_the_programs_are_told_of_are_named_when_a_command_fails() {
+    let world = World::new();
+    let limits = "[containment]\nmemory = 600\nprocesses = 60\n";
+    write(&world.machine.user_settings(), limits);
+    let is_root = rustix::process::geteuid().is_root();
+    let memory = "python3 -c 'bytearray(1 << 30)'";
+    let processes = "for n in $(seq 200); do sleep 4 > /dev/null 2>&1 & done; sleep 2; exit 3";
+    for level in LEVELS {
+        let said = world.sh(level, memory).stderr;
+        assert!(said.contains("MemoryError") && said.contains("600 MiB"), "{level}: {said}");
+        assert!(said.contains("[containment] memory"), "{level}: {said}");
+        let answer = world.sh(level, processes);
+        assert!(answer.stderr.contains("[containment] processes"), "{level}: {}", answer.stderr);
+        // The kernel refuses all users but root.
+        assert!(!is_root || answer.stderr.contains("was ended"), "{level}: {}", answer.stderr);
+        for quiet in ["true", "kill -INT $$", "head -c 9 /dev/zero | true"] {
+            let said = world.sh(level, quiet).stderr;
+            assert!(!said.contains("at most"), "{level}: {quiet}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_file_grows_no_larger_than_its_limit() {
     let world = World::new();
     write(&world.machine.user_settings(), "[containment]\nfile-size = 1\n");
