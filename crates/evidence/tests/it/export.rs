@@ -105,16 +105,69 @@ fn assert_valid(event: &Value) {
     assert_one_of(&event["severity_id"], &schema["base"]["enums"]["severity_id"], "severity_id");
     for (name, value) in event.as_object().unwrap() {
         assert!(known.contains(name), "{name} is not in this class");
-        let Some(object) = schema["objects"].get(name) else { continue };
-        let has = |name: &String| value.get(name).is_some();
-        assert!(names(&object["required"]).iter().all(has), "{name}: {value}");
-        let one_of = names(&object["at_least_one"]);
-        assert!(one_of.is_empty() || one_of.iter().any(has), "{name}: {value}");
-        let members = [&object["required"], &object["optional"]].map(names).concat();
-        assert!(value.as_object().unwrap().keys().all(|member| members.contains(member)), "{name}: {value}");
-        for (member, allowed) in object["enums"].as_object().into_iter().flatten() {
-            assert_one_of(&value[member], allowed, member);
+        assert_typed(&schema, name, value);
+    }
+}
+
+/// Holds one attribute, and all that is in it, to its type. An attribute without one in the vendored part is a fault of that part.
+fn assert_typed(schema: &Value, name: &str, value: &Value) {
+    let types = schema["types"].as_object().unwrap();
+    let kind = types.iter().find(|(_, names)| names.as_array().unwrap().contains(&json!(name)));
+    let (kind, _) = kind.unwrap_or_else(|| panic!("{name} has no type in the schema"));
+    let fits = match kind.as_str() {
+        "integer" => value.is_u64(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        "strings" => value.as_array().is_some_and(|all| all.iter().all(Value::is_string)),
+        _ => value.is_object(),
+    };
+    assert!(fits, "{name} is no {kind}: {value}");
+    let Some(members) = value.as_object() else { return };
+    let object = schema["objects"].get(name).unwrap_or_else(|| panic!("{name} is not in the schema"));
+    let has = |name: &String| members.contains_key(name);
+    assert!(names(&object["required"]).iter().all(has), "{name}: {value}");
+    let one_of = names(&object["at_least_one"]);
+    assert!(one_of.is_empty() || one_of.iter().any(has), "{name}: {value}");
+    if object["any"] == "string" {
+        assert!(members.values().all(Value::is_string), "{name}: {value}");
+        return;
+    }
+    let known = [&object["required"], &object["optional"]].map(names).concat();
+    for (member, inner) in members {
+        assert!(known.contains(member), "{member} is not in {name}: {value}");
+        assert_typed(schema, member, inner);
+    }
+    for (member, allowed) in object["enums"].as_object().into_iter().flatten() {
+        assert_one_of(&value[member], allowed, member);
+    }
+}
+
+#[test]
+fn what_is_of_the_wrong_type_or_not_in_the_schema_is_found() {
+    let temp = recorded();
+    let mut event = Value::Null;
+    each(temp.path(), |line, record| {
+        if record.tool == "Bash" {
+            event = ocsf("toolgate/x", line, &record, Detail::WithText);
         }
+    });
+    assert_valid(&event);
+    for (place, wrong) in [
+        ("/time", json!("now")),
+        ("/is_alert", json!(1)),
+        ("/message", json!({"text": "x"})),
+        ("/metadata/product/name", json!(7)),
+        ("/metadata/profiles", json!([7])),
+        ("/metadata/product", json!({"name": "x", "colour": "red"})),
+        ("/metadata/product", json!({})),
+        ("/device/type_id", json!(42)),
+        ("/actor", json!({"user": {"password": "x"}})),
+        ("/raw_data_hash/value", Value::Null),
+    ] {
+        let mut changed = event.clone();
+        *changed.pointer_mut(place).unwrap_or_else(|| panic!("{place} is not there")) = wrong;
+        let found = std::panic::catch_unwind(|| assert_valid(&changed)).is_err();
+        assert!(found, "{place}: {changed}");
     }
 }
 
