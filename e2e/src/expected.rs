@@ -30,6 +30,7 @@ pub(crate) fn promise(row: Row) -> Truth {
         Row::Coordinator | Row::Lockout => Truth::Denied,
         Row::AskLimit => Truth::Answered,
         Row::Told => Truth::Told,
+        Row::Reconciled => Truth::Complete,
         Row::Closed | Row::Moved | Row::Asked => Truth::Denied,
         Row::Temporary | Row::Long | Row::Plan | Row::SavedOutput | Row::Isolated | Row::Added => Truth::Runs,
         Row::Resumed => Truth::Denied,
@@ -124,6 +125,8 @@ const EXCEPTIONS: &[(&str, Row, Truth)] = &[
     ("opencode", Row::Resumed, Truth::None),
     ("pi", Row::Resumed, Truth::None),
     ("qwen", Row::Resumed, Truth::None),
+    // It keeps none that is known.
+    ("copilot-sdk", Row::Reconciled, Truth::None),
     // It starts no command inside of another's words, with or without a gate.
     ("gemini", Row::Temporary, Truth::None),
     // These have no tool to ask their user with, or none where a prompt is all that they are started with.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use toolgate_rehearsal::run::run;
+use toolgate_rehearsal::run::{Ran, run};
 use toolgate_rehearsal::stage::Stage;
 
 use crate::managed;
@@ -57,6 +57,12 @@ impl<'a> Gate<'a> {
     /// What somebody types who runs a team.
     pub(crate) fn tell(&self, words: &[&str]) -> Result<(), String> {
         self.carry_out(&words.join(" "), self.command(Scope::User).args(words))
+    }
+
+    /// The same where how it ends is the answer.
+    pub(crate) fn ask(&self, words: &[&str]) -> Result<Ran, String> {
+        run(self.command(Scope::User).args(words), &self.stage.tmp(), SOON, || false)
+            .map_err(|error| format!("toolgate {}: {error}", words.join(" ")))
     }
 
     fn carry_out(&self, what: &str, command: &mut Command) -> Result<(), String> {

@@ -15,6 +15,7 @@
 mod contained;
 mod expected;
 mod gate;
+mod log;
 mod managed;
 mod rows;
 mod table;

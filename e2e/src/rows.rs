@@ -13,6 +13,7 @@ use toolgate_rehearsal::stage::Stage;
 use crate::contained;
 use crate::expected::promise;
 use crate::gate::{Gate, Scope};
+use crate::log;
 use crate::team;
 use crate::ways;
 
@@ -98,6 +99,8 @@ pub(crate) enum Row {
     Closed,
     /// Nor moved.
     Moved,
+    /// The client's own transcript names no call that is not in the log.
+    Reconciled,
     /// Without the binary nothing runs.
     Missing,
     /// Nor with an empty file in its place.
@@ -119,7 +122,7 @@ pub(crate) enum Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 37] = [
+pub(crate) const ROWS: [Row; 38] = [
     Row::Allowed,
     Row::Write,
     Row::Shell,
@@ -148,6 +151,7 @@ pub(crate) const ROWS: [Row; 37] = [
     Row::Asked,
     Row::Closed,
     Row::Moved,
+    Row::Reconciled,
     Row::Missing,
     Row::Empty,
     Row::Zeros,
@@ -197,6 +201,8 @@ pub(crate) enum Truth {
     Redacted,
     /// The model got an answer, if only as the reason of a denial, and nobody was asked.
     Answered,
+    /// All of it is in the log.
+    Complete,
     /// The user was told.
     Told,
     /// The user was not told, or not where we could see it.
@@ -253,6 +259,7 @@ impl Row {
             Row::Asked => "asked",
             Row::Closed => "closed",
             Row::Moved => "moved",
+            Row::Reconciled => "reconciled",
             Row::Missing => "missing",
             Row::Empty => "empty",
             Row::Zeros => "zeros",
@@ -296,6 +303,7 @@ impl Row {
             Row::Asked => "asked about, in every mode",
             Row::Closed => "session's directory closed",
             Row::Moved => "session's directory moved",
+            Row::Reconciled => "every call of the transcript in the log",
             Row::Missing => "gate missing",
             Row::Empty => "gate an empty file",
             Row::Zeros => "gate all zeros",
@@ -399,6 +407,11 @@ impl Row {
         let notes = notes_of(stage);
         let prompt = format!("{SUB_AGENT} Do your part.");
         let (main, sub) = match self {
+            Row::Reconciled if !log::keeps_transcript(client.host()) => return Vec::new(),
+            Row::Reconciled => {
+                let work = [write_inside, Act::Read(&inside), Act::Shell("echo ran > ran.txt")];
+                (work.into_iter().chain([write_outside]).collect(), vec![])
+            }
             Row::Allowed => {
                 (vec![write_inside, Act::Read(&inside), Act::Shell("echo ran > ran.txt")], vec![])
             }
@@ -494,6 +507,7 @@ impl Row {
                     broken("the model saw neither the rest of it nor a reason", seen, ran)
                 }
             }
+            Row::Reconciled => log::judge(client, stage, gate, seen, ran),
             Row::Contained => contained::judge(stage, seen, ran),
             Row::Coordinator => team::judge_coordinator(stage, seen, ran),
             Row::Lockout => team::judge_lockout(stage, seen, ran),

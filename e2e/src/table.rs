@@ -77,6 +77,8 @@ fn words(row: Row, truth: &Truth) -> String {
         Truth::Rewritten => "rewritten",
         Truth::Redacted => "redacted",
         Truth::Contained => "contained",
+        Truth::Complete => "complete",
+        Truth::Open if row == Row::Reconciled => "not complete",
         Truth::Answered => "answered by the gate",
         Truth::Told => "told",
         Truth::Untold => "not told",

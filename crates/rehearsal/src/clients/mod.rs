@@ -190,6 +190,11 @@ pub trait Client: Sync {
         None
     }
 
+    /// What the client prints of its sessions when it is asked to, where it keeps them in no files that can be read.
+    fn exported(&self, _stage: &Stage) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+
     /// A sub-agent that the client gives a worktree of its own.
     fn isolated(&self, _prompt: &str) -> Vec<Turn> {
         Vec::new()

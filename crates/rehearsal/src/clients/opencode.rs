@@ -3,11 +3,12 @@
 use std::io;
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Act, Casting, Client, Files, KEY, one};
 use crate::mcp;
 use crate::model::{Call, Turn};
+use crate::stage::Stage;
 
 pub(super) struct OpenCode;
 
@@ -61,6 +62,22 @@ impl Client for OpenCode {
     fn start(&self, _scene: &Casting<'_>, prompt: &str, command: &mut Command) {
         command.env("OPENCODE_DISABLE_AUTOUPDATE", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
         command.args(["run", "--print-logs", "--model", "rehearsal/model", prompt]);
+    }
+
+    fn exported(&self, stage: &Stage) -> io::Result<Option<String>> {
+        let said = |words: &[&str]| {
+            let mut command = stage.command(stage.bin().join(self.program()));
+            command.env("OPENCODE_DISABLE_AUTOUPDATE", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+            let output = command.args(words).output()?;
+            if output.status.success() {
+                return Ok(output.stdout);
+            }
+            Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
+        };
+        let sessions: Value = serde_json::from_slice(&said(&["session", "list", "--format", "json"])?)?;
+        let ids = sessions.as_array().into_iter().flatten().filter_map(|session| session.get("id")?.as_str());
+        let exports = ids.map(|id| said(&["export", id])).collect::<io::Result<Vec<_>>>()?;
+        Ok(Some(String::from_utf8_lossy(&exports.concat()).into_owned()))
     }
 
     fn plan(&self) -> Option<&'static str> {
