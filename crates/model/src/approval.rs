@@ -36,7 +36,7 @@ impl Strength {
     }
 }
 
-/// What it takes to approve something, from the least.
+/// What it takes to approve something, weakest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Require {
@@ -83,7 +83,7 @@ impl Require {
 pub struct ApprovalSettings {
     /// What it takes: `terminal`, `password`, `touch`, `other-person`; `nobody` switches approvals off.
     pub require: Require,
-    /// The same for what single rules and policies object, by their ids: `npm-publish = "touch"`. More than `require`, never less.
+    /// The same for the objections of single rules and policies, by their ids: `npm-publish = "touch"`. More than `require`, never less.
     pub rules: BTreeMap<String, Require>,
 }
 

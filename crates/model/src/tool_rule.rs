@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the user's settings say of a tool that its host's page does not list.
+/// What the user's settings say about a tool that its host's page does not list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolRule {
@@ -24,6 +24,6 @@ pub enum ToolAccess {
     Write,
     /// Only reads them.
     Read,
-    /// Nothing: what looks like a path is none.
+    /// Nothing: what looks like a path is not one.
     None,
 }

@@ -420,16 +420,16 @@ pub struct Ruleset<'p> {
     pub mode: Mode,
 }
 
-/// Whether what a layer of settings objects to a call counts. Only people's and administrators' settings say so.
+/// Whether a layer's objections to a call count. Only the user's and the administrator's settings decide this.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// It does.
+    /// They do.
     #[default]
     Enforce,
-    /// It is recorded, and stops nothing. The floor holds all the same.
+    /// They are logged, and stop nothing. The floor still holds.
     Observe,
-    /// It is recorded, and stops nothing. The floor does not hold either.
+    /// They are logged, and stop nothing. The floor does not hold either.
     ObserveAll,
 }
 

@@ -20,7 +20,7 @@ use toolgate_model::{Decision, Facts, Finding, FindingKind, Phase, Policy};
 pub(crate) struct AskUserLimit {
     /// Questions in a session.
     max: Option<u32>,
-    /// What happens to one more.
+    /// What happens to one question more.
     over: Over,
     /// What it is answered with.
     answer: String,
@@ -30,11 +30,11 @@ pub(crate) struct AskUserLimit {
     brief: String,
 }
 
-/// What happens to a question too many.
+/// What happens to a question beyond the limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Over {
-    /// It is answered in the user's stead.
+    /// toolgate answers it in the user's place.
     #[default]
     Answer,
     /// It is denied.

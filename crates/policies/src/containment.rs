@@ -40,17 +40,17 @@ pub struct ContainmentSettings {
     /// What becomes of a command that should run in a sandbox and cannot. Left out: a person is asked where the kernel
     /// cannot contain it; where the host cannot be made to run it so, it is judged as if it were not to be contained.
     pub uncontainable: Option<Response>,
-    /// The least that has to be enforced. Where the kernel gives less, nothing runs.
+    /// The least that must be enforced. If the kernel gives less, nothing runs.
     pub require: ContainmentLevel,
-    /// What may be reached over the network.
+    /// What commands may reach over the network.
     pub network: ContainmentNetwork,
     /// Directories whose files may be read, and written to a private layer that the user's own programs never see: the caches and
     /// stores that builds fill. Left out: those of the common tools.
     pub caches: Option<Vec<String>>,
-    /// Variables that are taken out of the environment besides those that are known to hold tokens or sockets. A `*` stands
+    /// Variables that toolgate removes from the environment, besides those that hold tokens or sockets. A `*` stands
     /// for any part of a name.
     pub drop_variables: Vec<String>,
-    /// Variables that stay, though they would be taken out.
+    /// Variables that stay, although toolgate would remove them.
     pub keep_variables: Vec<String>,
     /// How long a command may run, in seconds; 0: as long as it wants.
     pub seconds: u64,
@@ -61,7 +61,7 @@ pub struct ContainmentSettings {
     pub memory: u64,
     /// How large one file may become, in MiB; 0: as large as it wants.
     pub file_size: u64,
-    /// How much a command may write to the disk in all, in MiB; 0: as much as there is. Looked at five times a second while the command
+    /// How much a command may write to the disk in all, in MiB; 0: as much as there is. toolgate checks five times a second while the command
     /// runs, so it may write more in between; a file that it only changes counts whole.
     pub disk: u64,
 }
@@ -75,10 +75,10 @@ pub enum ContainWhen {
     /// Those of which anything is not proved, or whose proof rests on a script: builds, tests, programs that nobody described.
     #[default]
     Unproved,
-    /// All but those of which everything is proved and that a sandbox would break: they need your keys (`git push`, `gh`), or change what
+    /// All except those that are proved and that a sandbox would break: they need your keys (`git push`, `gh`), or change what
     /// all worktrees share (`git stash`, `git tag`).
     Most,
-    /// All. Then a hole in the analysis is no hole in the gate.
+    /// All. A gap in the analysis then does not open the gate.
     Always,
 }
 
@@ -207,18 +207,18 @@ fn starts_file(run: &Run) -> bool {
     (is_shell && !has_text) || (name.contains('/') && !is_of_system)
 }
 
-/// How much has to be enforced.
+/// How much must be enforced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainmentLevel {
     /// Landlock and seccomp.
     #[default]
     Landlock,
-    /// Namespaces besides.
+    /// The same, and namespaces.
     Full,
 }
 
-/// What may be reached over the network.
+/// What commands may reach over the network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainmentNetwork {
@@ -323,7 +323,7 @@ const DROPPED: &[&str] = &[
 pub struct Containment {
     /// The least that has to be enforced.
     pub require: ContainmentLevel,
-    /// What may be reached over the network.
+    /// What commands may reach over the network.
     pub network: ContainmentNetwork,
     /// Places and the rights there; the most specific one decides.
     pub places: Vec<(PathBuf, Rights)>,

@@ -29,7 +29,7 @@ pub struct Rule {
     pub id: String,
     /// What the agent is told.
     pub message: String,
-    /// Directory names that may not be written into, wherever they stand.
+    /// Names of directories that may not be written into, wherever they are.
     #[serde(default)]
     pub directories: Vec<String>,
     /// The only file endings that may be written, each with its dot.

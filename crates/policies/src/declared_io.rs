@@ -48,15 +48,15 @@ const SHOWN: usize = 32;
 pub(crate) struct DeclaredIo {
     /// Whether it is on.
     enabled: bool,
-    /// What is read: `a/b.txt`, `a/`, `src/**/*.rs`, below the session's root.
+    /// What may be read: `a/b.txt`, `a/`, `src/**/*.rs`, below the session's root.
     inputs: Vec<Pattern>,
-    /// What is written.
+    /// What may be written.
     outputs: Vec<Pattern>,
     /// Whether everything below `temp/` may be written too.
     temp: bool,
-    /// Whether other machines may be talked to.
+    /// Whether commands may reach other machines.
     network: bool,
-    /// Whether code of large languages may run where a look at it finds nothing undeclared.
+    /// Whether code of large languages may run if a scan of it finds nothing undeclared.
     interpreters: bool,
 }
 

@@ -34,7 +34,7 @@ use crate::settings::Settings;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Destructive {
-    /// The packs that hold; all but `core` and `email` where left out.
+    /// The packs that hold; by default all except `core` and `email`.
     pub packs: Option<Vec<String>>,
     /// Whether `git push --force-with-lease` passes.
     pub allow_force_with_lease: bool,
@@ -48,7 +48,7 @@ impl Default for Destructive {
     }
 }
 
-/// One `[[command]]`: a rule of your own about commands. Every part that is given has to hold.
+/// One `[[command]]`: a rule of your own about commands. Every part that you give must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct CommandRule {
@@ -73,7 +73,7 @@ pub struct CommandRule {
     pub operands: u8,
     /// Texts, one of which a word holds, whatever the case of letters.
     pub text: Vec<String>,
-    /// Programs, one of which feeds it through a pipe.
+    /// Programs, one of which is piped into it.
     pub fed_by: Vec<String>,
     /// Patterns, one of which a file fits that its output goes to.
     pub output: Vec<String>,
@@ -81,7 +81,7 @@ pub struct CommandRule {
     pub unless: Vec<String>,
     /// Texts in a word that take it back.
     pub unless_text: Vec<String>,
-    /// Whether it asks instead of denying.
+    /// Whether to ask instead of denying.
     pub ask: bool,
 }
 

@@ -89,9 +89,9 @@ impl ScopeEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Needs {
-    /// What is needed where a link leads that a command makes.
+    /// The right that is needed where a new link leads.
     links: Rights,
-    /// What reading, listing and searching by a shell command need.
+    /// The right that a shell command needs to read, list and search.
     shell_reads: Rights,
     /// Whether a directory above the root may be changed into: what is then used there is judged by its own name.
     above: bool,

@@ -23,14 +23,14 @@ pub(crate) struct PathTraversal {
     dotdot: DotDot,
     /// What an absolute path means.
     absolute: Absolute,
-    /// Whether reads are held to it too.
+    /// Whether this holds for reads too.
     reads: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum DotDot {
-    /// Worked out; the place that it leads to is judged.
+    /// Resolved; the place that it leads to is judged.
     #[default]
     Resolve,
     /// A component `..` is refused.

@@ -45,10 +45,10 @@ pub(crate) struct PrivateContent {
 pub(crate) struct Guard {
     /// Places, as in `[[scope]]`.
     paths: Vec<String>,
-    /// Whether secrets are meant.
+    /// Whether the guard is about secrets.
     #[serde(default = "yes")]
     secrets: bool,
-    /// Whether email addresses are meant that are on no safe list.
+    /// Whether the guard is about email addresses that are on no safe list.
     #[serde(default = "yes")]
     emails: bool,
     /// `deny` or `ask`.

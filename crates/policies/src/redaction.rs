@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 #[expect(clippy::struct_excessive_bools, reason = "each can be set by itself")]
 pub struct Redaction {
-    /// Which secrets are taken out: `all` that are known, or only the `core`.
+    /// Which secrets toolgate removes: `all` known kinds, or only the `core`.
     pub secrets: Secrets,
-    /// Which email addresses are taken out.
+    /// Which email addresses toolgate removes.
     pub emails: Emails,
     /// Addresses (`team@corp.com`) and domains (`@corp.com`) that stay, beside those that are always safe.
     pub safe_emails: Vec<String>,
-    /// Whether values that only look random are taken out, where their names say that they are secret.
+    /// Whether toolgate removes values that only look random, if their names say that they are secret.
     pub entropy: bool,
-    /// Whether the values of all names that end in `password`, `secret`, `token` and the like are taken out, also where
+    /// Whether toolgate removes the values of all names that end in `password`, `secret`, `token` and the like, even if
     /// they look like those of a test or a manual.
     pub every_assignment: bool,
-    /// Whether keys stay that their makers print in their manuals.
+    /// Whether keys stay that vendors print in their manuals.
     pub keep_examples: bool,
-    /// Patterns of your own, each with what stands in the place of what fits.
+    /// Your own patterns, each with what replaces a match.
     pub pattern: Vec<OwnPattern>,
-    /// What stands where a secret stood.
+    /// The mark that replaces a secret.
     pub marks: Marks,
     /// Whether shell commands are run through toolgate in hosts that never let the output of a command that fails be changed
     /// (Claude Code). A command then gets a first line before it. The host shows that line in its prompts and cannot compare
@@ -56,7 +56,7 @@ impl Default for Redaction {
 pub struct OwnPattern {
     /// A regular expression, tried on every text of an output.
     pub pattern: String,
-    /// What stands in the place of what fits, letter for letter.
+    /// What replaces a match, letter for letter.
     #[serde(default = "redacted")]
     pub replacement: String,
 }
@@ -71,7 +71,7 @@ fn redacted() -> String {
 pub enum Secrets {
     /// Private keys, JWTs, and tokens of GitHub, OpenAI, AWS and Slack.
     Core,
-    /// Everything that is known.
+    /// Every known kind.
     All,
 }
 
@@ -90,7 +90,7 @@ pub enum Emails {
     All,
 }
 
-/// What stands where a secret stood.
+/// The mark that replaces a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Marks {

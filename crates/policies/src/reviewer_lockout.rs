@@ -32,7 +32,7 @@ use crate::team::RosterEntry;
 pub(crate) struct ReviewerLockout {
     /// Whether it is on.
     enabled: bool,
-    /// So many locked out of one artifact make the user be told.
+    /// After this many agents are locked out of one artifact, toolgate tells the user.
     escalate_after: usize,
 }
 

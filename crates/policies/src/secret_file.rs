@@ -61,7 +61,7 @@ pub use passing::shows_secrets_in_passing;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SecretFile {
-    /// What may be read all the same: names (`.env.test`), or places (`~/.aws/config`, `{worktree}/fixtures`).
+    /// What may still be read: names (`.env.test`), or places (`~/.aws/config`, `{worktree}/fixtures`).
     open: Vec<String>,
 }
 

@@ -32,16 +32,16 @@ pub struct Settings {
     /// The shipped profile to start from: `worktree`, `worktree-strict`, `write-guard`, `ittybitty` …
     pub profile: Option<String>,
     /// Where a call that nothing objects to is granted, so that the host asks nobody either: `false`, `true`, `"contained"`
-    /// (what runs in a sandbox, and nothing else), or a list of hosts and `"contained"`. A host in which a grant overrides what its user has forbidden (Copilot) has to be named.
+    /// (what runs in a sandbox, and nothing else), or a list of hosts and `"contained"`. A host in which a grant overrides what its user has forbidden (Copilot) must be listed.
     pub grant: Grant,
     /// Whether what is objected stops a call: `enforce`; `observe`, where it is only recorded, but for the floor; or `observe-all`, the
     /// floor included. A project's own file has no say in it.
     pub mode: Mode,
-    /// Whether there is nobody to be asked: what would be asked is then denied.
+    /// Whether nobody is there to answer: toolgate then denies what it would ask about.
     pub unattended: bool,
     /// What the boundary is.
     pub boundary: Boundary,
-    /// What becomes of a relative path in an allowed call.
+    /// What toolgate does with a relative path in an allowed call.
     pub relative: Relative,
     /// When the gate is active.
     pub activation: Activation,
@@ -55,25 +55,25 @@ pub struct Settings {
     pub rules: RuleSwitches,
     /// Tools that their host's page does not list, by name; a `*` at the end stands for any rest.
     pub tools: BTreeMap<String, ToolRule>,
-    /// What is taken out of a tool's output before the model sees it.
+    /// What toolgate removes from a tool's output before the model sees it.
     pub redaction: Redaction,
     /// What it takes to approve a call that was stopped, and to loosen anything else.
     pub approval: ApprovalSettings,
     /// What a contained program may do besides what the scopes say.
     pub containment: ContainmentSettings,
-    /// Who works here, and whose the team's files are.
+    /// Who works here, and who owns the team's files.
     pub team: TeamSettings,
     /// What agents in a role may do, by the role's name.
     pub role: Roles,
     /// What single agents may do, by name.
     pub agent: Roles,
-    /// No more than so many calls of a kind in a minute.
+    /// Limits on the calls of a kind in a minute.
     pub limit: Vec<Limit>,
-    /// When the user is told of denials.
+    /// When toolgate tells the user about denials.
     pub notices: Notices,
     /// Settings of single policies.
     pub(crate) policy: Policies,
-    /// Messages in words of your own, by the kind of objection. `{path}`, `{root}`, `{tool}`, `{noun}`,
+    /// Messages in your own words, by the kind of objection. `{path}`, `{root}`, `{tool}`, `{noun}`,
     /// `{agent}`, `{detail}`, `{reason}` and `{instead}` are filled in.
     pub messages: BTreeMap<FindingKind, String>,
 }
@@ -82,13 +82,13 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Notices {
-    /// Denials by one policy within a turn after which the user is told; 0: never.
+    /// Denials by one policy within a turn after which toolgate tells the user; 0: never.
     pub after: u32,
-    /// Tries by one policy within a turn after which the agent is told to leave it to the user; 0: never.
+    /// Denials by one policy within a turn after which toolgate tells the agent to leave it to the user; 0: never.
     pub retries: u32,
-    /// Denials of one agent within a minute that the user is told of as a burst; 0: never.
+    /// Denials of one agent within a minute that toolgate reports to the user as a burst; 0: never.
     pub burst: u32,
-    /// Whether the user is told when an agent writes to a directory for the first time.
+    /// Whether toolgate tells the user when an agent writes to a directory for the first time.
     pub new_directories: bool,
 }
 
@@ -105,11 +105,11 @@ pub enum Boundary {
     /// The worktree in which the session began; it does not follow the agent.
     #[default]
     Session,
-    /// The working directory of each event. Follows the agent, so it holds less.
+    /// The working directory of each event. It follows the agent, so it protects less.
     Cwd,
 }
 
-/// What becomes of a relative path in an allowed call.
+/// What toolgate does with a relative path in an allowed call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Relative {

@@ -17,7 +17,7 @@ pub struct TeamSettings {
     pub main: String,
     /// Names and roles of those who may lock an author out with `toolgate lockout add`.
     pub reviewers: Vec<String>,
-    /// Whether a team without a roster is one that its user has still to agree to, so that nothing is written yet.
+    /// Whether the user must first agree to a team that has no roster; until then nothing is written.
     pub init: bool,
     /// Whether grave denials (secrets, private data, destructive commands, tampering, another's work) are also written to
     /// `security-audit.log` in the team's directory.
@@ -39,7 +39,7 @@ pub struct RosterEntry {
     pub role: String,
 }
 
-/// One `[[team.file]]`: whose a file is.
+/// One `[[team.file]]`: who owns a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct FileRule {
@@ -62,9 +62,9 @@ pub struct Role {
     pub role: String,
     /// All that may be written: globs below the root.
     pub write: Option<Vec<String>>,
-    /// What may be written besides, also where it is another's.
+    /// What may also be written, even if it belongs to another agent.
     pub also_write: Vec<String>,
-    /// All that may be read: likewise. Places outside of the root are judged by `[[scope]]`.
+    /// All that may be read, in the same form. Places outside of the root are judged by `[[scope]]`.
     pub read: Option<Vec<String>>,
     /// All tools that may be used; a `*` at a name's end stands for any rest.
     pub tools: Option<Vec<String>>,
@@ -114,11 +114,11 @@ pub enum LimitKind {
     Call,
     /// Calls that read files.
     Read,
-    /// Calls that make, change or take away files.
+    /// Calls that make, change or delete files.
     Write,
     /// Calls that start programs.
     Run,
-    /// Calls that talk to other machines.
+    /// Calls that connect to other machines.
     Connect,
 }
 

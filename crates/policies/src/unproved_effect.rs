@@ -33,18 +33,18 @@ pub(crate) struct UnprovedEffect {
     shell: Option<Response>,
     /// A shell tool without a command.
     missing: Response,
-    /// Text that bash would not read.
+    /// Text that bash would not parse.
     syntax: Response,
-    /// A program whose name is only known when it runs.
+    /// A program whose name is known only at run time.
     name: Response,
-    /// A path that is only known when it runs, and is read or searched.
+    /// A path that is known only at run time, and is read or searched.
     read: Response,
     /// A path that is only known when it runs, and whose names are listed; left out: nothing, or what `read` says where that
     /// is no question.
     list: Option<Response>,
-    /// A path that is only known when it runs, and is written, deleted or linked to.
+    /// A path that is known only at run time, and is written, deleted or linked to.
     write: Response,
-    /// A directory that is only known when it runs.
+    /// A directory that is known only at run time.
     enter: Response,
     /// A program that nobody described.
     program: Response,
@@ -54,11 +54,11 @@ pub(crate) struct UnprovedEffect {
     opaque: Response,
     /// Code of another language that does more than compute.
     code: Response,
-    /// Shell code that is only known when it runs.
+    /// Shell code that is known only at run time.
     shell_code: Response,
-    /// More than can be followed.
+    /// More than toolgate can follow.
     bounds: Response,
-    /// What was read and found harmless, by a reading that is not proof. `shell` says nothing about it.
+    /// Code that looks harmless but is not proved. `shell` does not apply to it.
     doubt: Response,
     /// Tools that their host's page does not list.
     tool: Response,
