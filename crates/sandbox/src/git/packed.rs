@@ -93,6 +93,40 @@ fn compare(packed: &Packed) -> io::Result<Option<String>> {
     Ok(differences(&before, &now))
 }
 
+/// Says of tags, notes and the like that they stay. Git inside takes them for changed.
+fn refuse_others(
+    set: Option<&BTreeMap<String, String>>,
+    removed: Option<&BTreeSet<String>>,
+    refs: &Refs<'_>,
+    taken: &mut Taken,
+) -> io::Result<()> {
+    let is_other = |name: &&String| !name.starts_with("refs/heads/");
+    let set = set.into_iter().flatten().filter(|(name, _)| is_other(name));
+    let set = set.map(|(name, id)| (name, Some(id)));
+    let removed = removed.into_iter().flatten().filter(is_other).map(|name| (name, None));
+    let mut others = set.chain(removed).peekable();
+    if others.peek().is_none() {
+        return Ok(());
+    }
+    let all = refs.of_every_kind();
+    let packed = all.packed()?;
+    for (name, id) in others {
+        let Some(short) = name.strip_prefix("refs/").filter(|name| is_branch_name(name)) else {
+            continue;
+        };
+        let outside = match all.loose(short) {
+            Some(Value::Id(id)) => Some(id),
+            // Not by this file, then.
+            Some(Value::Other(_)) => continue,
+            None => packed.get(short).cloned(),
+        };
+        if outside.as_ref() != id {
+            taken.refuse(name, "all worktrees share it; have a person change it, outside the agent");
+        }
+    }
+    Ok(())
+}
+
 impl Run<'_> {
     /// Notes what the command did to its copy of `packed-refs`, if anything, for whoever takes over what it has left. In init, when the command
     /// has ended; and when its last job has (`is_over`), whom nobody else could ask any more.
@@ -198,43 +232,8 @@ impl Run<'_> {
         } else {
             changes.extend(own);
         }
-        self.refuse_others(set, removed, refs, taken)?;
+        refuse_others(set, removed, refs, taken)?;
         Ok(changes)
-    }
-
-    /// Says of tags, notes and the like that they stay. Git inside takes them for changed.
-    fn refuse_others(
-        &self,
-        set: Option<&BTreeMap<String, String>>,
-        removed: Option<&BTreeSet<String>>,
-        refs: &Refs<'_>,
-        taken: &mut Taken,
-    ) -> io::Result<()> {
-        let is_other = |name: &&String| !name.starts_with("refs/heads/");
-        let set = set.into_iter().flatten().filter(|(name, _)| is_other(name));
-        let set = set.map(|(name, id)| (name, Some(id)));
-        let removed = removed.into_iter().flatten().filter(is_other).map(|name| (name, None));
-        let mut others = set.chain(removed).peekable();
-        if others.peek().is_none() {
-            return Ok(());
-        }
-        let all = refs.of_every_kind();
-        let packed = all.packed()?;
-        for (name, id) in others {
-            let Some(short) = name.strip_prefix("refs/").filter(|name| is_branch_name(name)) else {
-                continue;
-            };
-            let outside = match all.loose(short) {
-                Some(Value::Id(id)) => Some(id),
-                // Not by this file, then.
-                Some(Value::Other(_)) => continue,
-                None => packed.get(short).cloned(),
-            };
-            if outside.as_ref() != id {
-                taken.refuse(name, "all worktrees share it; have a person change it, outside the agent");
-            }
-        }
-        Ok(())
     }
 
     /// Whether the command has removed the reflog of a branch. Git does so when it deletes the branch, and not when it packs it.
@@ -279,8 +278,8 @@ mod tests {
         let Repacked::By { set, gone } = read_note(&text) else { panic!("{text}") };
         assert_eq!((set.len(), gone.len()), (0, 3));
         assert!(matches!(read_note(UNKNOWN), Repacked::Unknown));
-        let many =
-            (0..=MOST_CHANGES).map(|number| format!("{one} refs/heads/{number}\n")).collect::<String>();
+        let many = (0..=MOST_CHANGES)
+            .fold(String::new(), |text, number| text + &format!("{one} refs/heads/{number}\n"));
         assert!(differences(b"", many.as_bytes()).is_none());
     }
 }

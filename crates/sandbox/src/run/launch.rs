@@ -264,8 +264,8 @@ impl Launch<'_> {
                     self.look_after_jobs();
                     note(true);
                 };
-                let looks = Looks { ended: &ended, jobs_ended: &jobs_ended };
-                stay(command, self.signals, orders, tell, &kept, guard, None, &looks);
+                let after = Looks { ended: &ended, jobs_ended: &jobs_ended };
+                stay(command, self.signals, orders, tell, &kept, guard, None, &after);
                 sys::exit_at_once(0)
             }
         }

@@ -149,7 +149,7 @@ fn a_forged_file_changes_nothing_of_others() {
             );
             let begun = Instant::now();
             let done = world.contained(&whole);
-            assert!(begun.elapsed() < Duration::from_secs(60), "{script}: {done:?}");
+            assert!(begun.elapsed() < Duration::from_secs(90), "{script}: {done:?}");
             let mut after = world.refs();
             after.retain(|name, _| !own(name));
             let mut expected = before.clone();
@@ -232,15 +232,16 @@ fn a_large_file_is_read_as_it_is() {
         with_history(world);
         let tip = world.outside("w", "git rev-parse HEAD");
         let tip = tip.trim();
-        let lines: String =
-            (0..300_000).map(|number| format!("{tip} refs/remotes/origin/branch-{number:06}\n")).collect();
+        let lines = (0..300_000).fold(String::new(), |text, number| {
+            text + &format!("{tip} refs/remotes/origin/branch-{number:06}\n")
+        });
         let head = "# pack-refs with: peeled fully-peeled sorted \n";
         world.write("r/.git/packed-refs", format!("{head}{lines}"));
         assert!(fs::metadata(world.common().join("packed-refs")).unwrap().len() > 16 << 20);
         world.contained("git commit -q --allow-empty -m large && git branch made").ok();
         assert_eq!(world.log("topic -n 1"), ["large"]);
         // As large as one that is copied can be.
-        world.write("r/.git/packed-refs", format!("{head}{}", &lines[..lines.len() / 2]));
+        world.write("r/.git/packed-refs", format!("{head}{}", lines.get(..lines.len() / 2).unwrap()));
         nothing_failed(world, "git branch -D made && git pack-refs");
         assert!(!world.refs().contains_key("refs/heads/made"));
         assert_eq!(world.refs().keys().filter(|name| name.contains("origin/branch")).count(), 150_000);
