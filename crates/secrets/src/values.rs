@@ -44,10 +44,7 @@ pub(crate) fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy:
         Telling::Password | Telling::Secret if form == Form::Loose => {
             entropy
                 && !holds_word(value)
-                && (is_random(value, true)
-                    || is_brief(value)
-                    || is_noise(value)
-                    || (is_password && is_strong(value, form)))
+                && (is_random(value, true) || is_brief(value) || (is_password && is_strong(value, form)))
         }
         Telling::Password | Telling::Secret => {
             is_variable(name, value, form, is_password)
@@ -55,7 +52,7 @@ pub(crate) fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy:
                 || (every && is_literal(value, form))
                 || (entropy && (is_random(value, true) || is_brief(value)) && !is_type(value, form))
                 || is_strong(value, form)
-                || is_noise(value)
+                || (matches!(form, Form::Quoted | Form::TightQuoted) && is_noise(value))
                 || (is_password && is_set(value, form))
                 || (is_password && form == Form::Cell && is_cell(value))
         }
@@ -164,8 +161,8 @@ fn is_strong(value: &[u8], form: Form) -> bool {
         && !holds_word(value)
 }
 
-/// What only a generator writes: letters among many signs, and brackets that do not fit each other. Code, templates and patterns have
-/// brackets that do.
+/// What only a generator writes: letters among many signs, and brackets that do not fit each other. Templates and patterns have brackets
+/// that do. Only in quotes: without them, a value in code that has been made small ends anywhere.
 fn is_noise(value: &[u8]) -> bool {
     const SHORTEST: usize = 12;
     let (mut signs, mut kinds) = (0, 0_u128);
