@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use toolgate_transcripts::{Client, PastCall};
 
 use crate::support::{Answer, Machine, write};
 
@@ -50,6 +51,94 @@ impl Past {
         let answer = self.machine.toolgate().args(["hook", "claude-code"]).run(event.to_string());
         assert_eq!(answer.code(), Some(0), "{answer:?}");
     }
+}
+
+/// Where each client keeps a transcript, below the home.
+const KEPT: &[(Client, &str)] = &[
+    (Client::ClaudeCode, ".claude/projects/-p/real.jsonl"),
+    (Client::Codex, ".codex/sessions/2026/11/18/rollout-real.jsonl"),
+    (Client::Copilot, ".copilot/session-state/real/events.jsonl"),
+    (Client::Gemini, ".gemini/tmp/alpha/chats/session-real.jsonl"),
+    (Client::Pi, ".pi/agent/sessions/--p--/real.jsonl"),
+    (Client::Qwen, ".qwen/projects/-p/chats/real.jsonl"),
+];
+
+impl Past {
+    /// What the real clients have written, as if it had been yesterday, in the worktree of this machine. All calls in it.
+    fn real(&self) -> Vec<(Client, PastCall)> {
+        let yesterday = std::time::SystemTime::now() - std::time::Duration::from_secs(24 * 60 * 60);
+        let yesterday = humantime::format_rfc3339_seconds(yesterday).to_string();
+        let (day, _) = yesterday.split_once('T').unwrap();
+        let mut calls = Vec::new();
+        for (client, place) in KEPT {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../transcripts/tests/it/real")
+                .join(client.host());
+            let text = fs::read_to_string(file.with_extension("jsonl")).unwrap();
+            let text = text.replace("/home/dev/worktrees/alpha", self.top.to_str().unwrap());
+            let text = text.replace("2026-11-18T", &format!("{day}T"));
+            write(&self.machine.home().join(place), &text);
+            let unread =
+                toolgate_transcripts::read(*client, text.as_bytes(), &mut |call| calls.push((*client, call)));
+            assert_eq!(unread.unwrap(), 0, "{client:?}");
+        }
+        write(&self.machine.home().join(".gemini/tmp/alpha/.project_root"), self.top.to_str().unwrap());
+        calls
+    }
+
+    /// Tells the gate of a call, as its client would have.
+    fn tell(&self, client: Client, call: &PastCall) {
+        let (session, tool, input, id, cwd) = (&call.session, &call.tool, &call.input, &call.id, &self.top);
+        let named = |event: &str| {
+            json!({
+                "session_id": session, "hook_event_name": event, "cwd": cwd, "tool_name": tool, "tool_input": input, "tool_use_id": id,
+            })
+        };
+        let (event, payload) = match client {
+            Client::ClaudeCode | Client::Codex | Client::Qwen => ("PreToolUse", named("PreToolUse")),
+            Client::Gemini => ("BeforeTool", named("BeforeTool")),
+            Client::Copilot => (
+                "preToolUse",
+                json!({"sessionId": session, "timestamp": 0, "cwd": cwd, "toolName": tool, "toolArgs": input}),
+            ),
+            Client::Pi => {
+                let call = json!({"type": "tool_call", "toolCallId": id, "toolName": tool, "input": input});
+                let around = json!({"mode": "print", "hasUI": false, "cwd": cwd, "trusted": true, "sessionId": session});
+                ("tool_call", json!({"event": call, "ctx": around}))
+            }
+        };
+        let words = ["hook", client.host(), "--event", event];
+        let answer = self.machine.toolgate().args(words).cwd(&self.top).run(payload.to_string());
+        assert!(matches!(answer.code(), Some(0 | 2)), "{client:?} {call:?}: {answer:?}");
+    }
+}
+
+/// From the clients' own files to the answer: nothing in them is unread, and no call of them is lost.
+#[test]
+fn real_transcripts_of_every_client_are_judged_and_found_in_the_log() {
+    let past = Past::new();
+    let calls = past.real();
+    let report = past.json(&["replay", "--json"]);
+    assert_eq!((&report["unread_lines"], &report["unread_files"]), (&json!(0), &json!([])), "{report}");
+    assert_eq!(report["calls"], json!(calls.len()), "{report}");
+    for (client, _) in KEPT {
+        assert!(report["clients"][client.host()].as_u64() > Some(0), "{client:?}: {report}");
+    }
+    let judged: u64 = report["decisions"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert!(judged > 0 && judged as usize * 2 > calls.len(), "{report}");
+
+    let (left_out, told) = calls.split_last().unwrap();
+    for (client, call) in told {
+        past.tell(*client, call);
+    }
+    let missing = past.json(&["reconcile", "--since", "7d", "--json"]);
+    assert_eq!(missing["unsure"], json!([]), "{missing}");
+    let [one] = missing["missing"].as_array().unwrap().as_slice() else { panic!("{missing}") };
+    assert_eq!((&one["host"], &one["call"]), (&json!(left_out.0.host()), &json!(left_out.1.id)), "{missing}");
+    past.tell(left_out.0, &left_out.1);
+    let all = past.run(&["reconcile", "--since", "7d"]);
+    assert_eq!(all.code(), Some(0), "{all:?}");
+    assert!(all.stdout.contains(&format!("complete: every one of {} calls", calls.len())), "{all:?}");
 }
 
 fn bash(command: &str) -> Value {
