@@ -3,6 +3,7 @@
 mod apart;
 mod corrections;
 mod export;
+mod post;
 mod prove;
 mod retain;
 mod stamps;

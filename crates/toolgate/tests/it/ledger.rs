@@ -1,7 +1,8 @@
 //! The log as a proof: sealed without a word from anybody, verified by us and by others, searched, taken elsewhere and shortened.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -270,6 +271,99 @@ fn tail_shows_the_records_that_are_asked_for() {
         assert_eq!(count(args), wanted, "{args:?}");
     }
     assert_eq!(ledger(&machine, &["tail", "--since", "soon"]).code(), Some(1));
+}
+
+/// Reads one request, and says what came; answers with this status, or with nothing, as if it were killed.
+fn collector(listener: &TcpListener, status: Option<&str>) -> Value {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(given) = line.strip_prefix("Content-Length: ") {
+            length = given.trim().parse().unwrap();
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    if let Some(status) = status {
+        write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").unwrap();
+    }
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// The numbers of the records in a batch.
+fn numbers(batch: &Value) -> Vec<u64> {
+    let records = batch["resourceLogs"][0]["scopeLogs"][0]["logRecords"].as_array().unwrap();
+    let number = |record: &Value| {
+        let attributes = record["attributes"].as_array().unwrap();
+        let seq = attributes.iter().find(|attribute| attribute["key"] == "toolgate.log.seq").unwrap();
+        seq["value"]["intValue"].as_str().unwrap().parse().unwrap()
+    };
+    records.iter().map(number).collect()
+}
+
+#[test]
+fn a_collector_that_dies_loses_nothing() {
+    let machine = recorded(3);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let to = format!("http://{address}/v1/logs");
+    let export = || ledger(&machine, &["export", "--cursor", "place", "--to", &to]);
+    let place = machine.home().join("place");
+    let seen = thread::scope(|scope| {
+        let running = scope.spawn(export);
+        // One that is overloaded, one that dies with the batch, and one that takes it.
+        let first = collector(&listener, Some("500 Internal Server Error"));
+        assert!(!place.exists(), "it was not taken");
+        let second = collector(&listener, None);
+        assert!(!place.exists(), "it was not taken");
+        let third = collector(&listener, Some("200 OK"));
+        let answer = running.join().unwrap();
+        assert_eq!((answer.code(), answer.stdout.as_str()), (Some(0), ""), "{answer:?}");
+        [first, second, third]
+    });
+    let all: Vec<u64> = (1..=3).collect();
+    assert!(seen.iter().all(|batch| numbers(batch) == all), "{seen:?}");
+    let kept = fs::read(&place).unwrap();
+    // Nobody is there: the cursor stays, and the next run sends what is missing.
+    machine.session("more", &machine.home()).read("/etc/hostname");
+    drop(listener);
+    let failed = export();
+    assert_eq!(failed.code(), Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("after 7 attempts"), "{failed:?}");
+    assert_eq!(fs::read(&place).unwrap(), kept);
+    let listener = TcpListener::bind(address).unwrap();
+    let batch = thread::scope(|scope| {
+        let running = scope.spawn(export);
+        let batch = collector(&listener, Some("202 Accepted"));
+        assert_eq!(running.join().unwrap().code(), Some(0));
+        batch
+    });
+    assert_eq!(numbers(&batch), [4]);
+    for bad in ["https://127.0.0.1:1/", "http://192.0.2.1:4318/v1/logs"] {
+        assert_eq!(ledger(&machine, &["export", "--cursor", "place", "--to", bad]).code(), Some(2), "{bad}");
+    }
+}
+
+#[test]
+fn the_cursor_moves_when_the_reader_has_said_so() {
+    let machine = recorded(2);
+    let export =
+        |typed: &str| machine.toolgate().args(["ledger", "export", "--cursor", "place", "--ack"]).run(typed);
+    let place = machine.home().join("place");
+    let gone = export("");
+    assert_eq!((gone.code(), gone.stdout.lines().count()), (Some(1), 2), "{gone:?}");
+    assert!(!place.exists());
+    assert_eq!(export("half a line").code(), Some(1));
+    assert!(!place.exists());
+    let taken = export("ok\n");
+    assert_eq!((taken.code(), taken.stdout.lines().count()), (Some(0), 2), "{taken:?}");
+    assert_eq!(export("").stdout, "", "nothing is new, and nothing is waited for");
 }
 
 #[test]

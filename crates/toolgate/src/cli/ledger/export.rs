@@ -1,10 +1,11 @@
 //! `toolgate ledger export`: records for other programs, as they are or in the words of a standard.
 //!
 //! Promise: what a call was about (commands, arguments, messages) is left out unless it is asked for. The cursor moves once the records
-//! are out, so a program that dies in between gets some of them twice, and misses none.
+//! are out; with `--ack` once their reader has said so, and with `--to` once the collector has. So a program that dies in between gets some
+//! of them twice, and misses none.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -15,8 +16,12 @@ use toolgate_evidence::proof::{Cursor, origin};
 
 use super::super::Out;
 use super::super::people::HomeArgs;
+use super::post::Collector;
 use super::tail::{LOOK, Stop, Which};
 
+/// So often a batch is sent to a collector that does not take it; and where the export goes on for ever.
+const ATTEMPTS: u32 = 7;
+const PATIENT: u32 = 14;
 /// So many records go out before the cursor moves.
 const BATCH: usize = 512;
 
@@ -35,6 +40,12 @@ pub(super) struct Export {
     /// Follow the log, until you stop it
     #[arg(long)]
     follow: bool,
+    /// Wait for a line on standard input after each batch, before the cursor moves
+    #[arg(long, requires = "cursor", conflicts_with = "to")]
+    ack: bool,
+    /// Send the batches to a collector on this machine, as OTLP/HTTP in JSON: http://127.0.0.1:4318/v1/logs
+    #[arg(long, value_name = "URL", requires = "cursor", conflicts_with = "format")]
+    to: Option<Collector>,
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
@@ -63,16 +74,18 @@ impl Export {
             Some(path) => load(path)?,
             None => Cursor::default(),
         };
-        if self.format == Format::Csv && cursor.seq == 0 {
+        let format = if self.to.is_some() { Format::Otlp } else { self.format };
+        if format == Format::Csv && cursor.seq == 0 {
             out.line(csv_header(detail))?;
         }
         loop {
-            let mut batch = Vec::new();
+            let (mut batch, mut printed) = (Vec::new(), 0_usize);
             let read = cursor.read(&state, BATCH, |line, record| {
                 if !query.wants(&record) {
                     return Ok(());
                 }
-                let said = match self.format {
+                printed += 1;
+                let said = match format {
                     Format::Jsonl => out.line(jsonl(line, &record, detail)),
                     Format::Csv => out.line(csv(&record, detail)),
                     Format::Ocsf => out.line(ocsf(&origin, line, &record, detail).to_string()),
@@ -88,9 +101,18 @@ impl Export {
                 Stop::Ledger(error) => error.to_string(),
             })?;
             if !batch.is_empty() {
-                out.line(otlp::request(&batch).to_string())?;
+                let body = otlp::request(&batch).to_string();
+                match &self.to {
+                    Some(collector) => {
+                        collector.deliver(&body, if self.follow { PATIENT } else { ATTEMPTS })?;
+                    }
+                    None => out.line(body)?,
+                }
             }
             out.stdout.flush().map_err(|error| error.to_string())?;
+            if self.ack && printed > 0 {
+                acknowledged()?;
+            }
             if let (Some(path), true) = (&self.cursor, count > 0) {
                 store(path, &cursor)?;
             }
@@ -100,6 +122,19 @@ impl Export {
                 _ => {}
             }
         }
+    }
+}
+
+/// Waits for the line by which a reader says that it has what was printed. The end of the input is no such line.
+fn acknowledged() -> Result<(), String> {
+    let mut line = String::new();
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(1..) if line.ends_with('\n') => Ok(()),
+        Ok(_) => {
+            Err("the reader is gone, and has not said that it has the last batch; it is sent again next time"
+                .into())
+        }
+        Err(error) => Err(error.to_string()),
     }
 }
 
