@@ -132,14 +132,7 @@ impl Allow {
                 .before
                 .as_ref()
                 .is_none_or(|before| sources.is_trusted(machine.world(), before.as_bytes()));
-        for line in change.diff().lines() {
-            let code = match line.chars().next() {
-                Some('+') => "32",
-                Some('-') => "31",
-                _ => "0",
-            };
-            out.line(out.paint(code, line))?;
-        }
+        print_diff(out, &change)?;
         write_agreed(out, dirs, root.as_deref(), &change, "security-warning: allow")?;
         if is_trusted {
             trust(&sources.trust_note(), change.after.as_bytes())?;
@@ -153,6 +146,19 @@ impl Allow {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Shows what would change.
+pub(super) fn print_diff(out: &mut Out, change: &SettingsChange) -> Result<(), String> {
+    for line in change.diff().lines() {
+        let code = match line.chars().next() {
+            Some('+') => "32",
+            Some('-') => "31",
+            _ => "0",
+        };
+        out.line(out.paint(code, line))?;
+    }
+    Ok(())
 }
 
 /// Writes a change that was shown, if a person agrees. The record has it before the file changes.
@@ -190,7 +196,7 @@ pub(super) fn trust(note: &Path, bytes: &[u8]) -> Result<(), String> {
 }
 
 /// The place as `[[scope]]` names it: below the home with `~`, and anything else by its whole path.
-fn pattern_of(place: &Path, home: &Path) -> Result<String, String> {
+pub(super) fn pattern_of(place: &Path, home: &Path) -> Result<String, String> {
     let text = place.to_str().ok_or("the place is not UTF-8")?;
     if text.starts_with('{') || text.starts_with("**/") || text.starts_with("~/") {
         return Ok(text.trim_end_matches('/').to_owned());

@@ -18,17 +18,22 @@ use toolgate_gate::dirs::Dirs;
 use toolgate_gate::explain::explain;
 use toolgate_gate::gather::gather;
 use toolgate_gate::line;
+use toolgate_gate::settings::FILE;
 use toolgate_gate::store::write_private;
 use toolgate_hosts::host;
 use toolgate_model::{Call, Require, shorten, visible};
+use toolgate_policies::{Response, Rights};
 use toolgate_secrets::redact;
+use toolgate_setup::allow::{Opening, OpeningTerms, SettingsChange};
 use toolgate_setup::approval::{About, Statement, verified};
 use toolgate_setup::this_machine;
 
 use super::Out;
+use super::allow::{pattern_of, print_diff, write_agreed};
 use super::check::{one_line, picture};
 use super::people::{
-    Agreement, Asked, HomeArgs, agreed_to_call, record, record_agreed, signature_of, signed, user,
+    Agreement, Asked, HomeArgs, agreed_to_call, record, record_agreed, required_at, signature_of, signed,
+    user,
 };
 
 /// What is said where no call waits under a code.
@@ -38,7 +43,7 @@ const NOTHING_WAITS: &str = "nothing waits under this code: `toolgate pending` l
 /// Show what a stopped call would do, and let it through; only for a person
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolgate approve 7KQF-2MXD\n  toolgate approve 7KQF-2MXD --for 60 --uses 3\n  toolgate approve 7KQF-2MXD --statement > statement\n  toolgate approve 7KQF-2MXD --signature statement.sig\n\nIt is for this call: the same session, agent, directory and input. `toolgate allow` opens a place or a rule."
+    after_help = "Examples:\n  toolgate approve 7KQF-2MXD\n  toolgate approve 7KQF-2MXD --for 60 --uses 3\n  toolgate approve 7KQF-2MXD --statement > statement\n  toolgate approve 7KQF-2MXD --signature statement.sig\n\nIt is for this call: the same session, agent, directory and input. With --place or --rule, your settings are opened for good, or --until a day, as with `toolgate allow`."
 )]
 pub(super) struct Approve {
     /// The code that the denial or the question names
@@ -56,7 +61,56 @@ pub(super) struct Approve {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["minutes", "uses"])]
     signature: Option<PathBuf>,
     #[command(flatten)]
+    wider: Wider,
+    #[command(flatten)]
     home: HomeArgs,
+}
+
+/// What is opened besides this one call, in the user's settings.
+#[derive(Debug, Args)]
+struct Wider {
+    /// Open a place that the call needs, and what is below it, for reading
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["rule", "statement", "signature", "minutes", "uses"])]
+    place: Option<PathBuf>,
+    /// Open that place for writing too
+    #[arg(long, requires = "place")]
+    write: bool,
+    /// Switch off a rule that stops the call
+    #[arg(long, value_name = "ID", conflicts_with_all = ["statement", "signature", "minutes", "uses"])]
+    rule: Option<String>,
+    /// The last day on which that holds (2026-12-31), or the moment at which it ends
+    #[arg(long)]
+    until: Option<String>,
+}
+
+impl Wider {
+    /// What would be opened. Nothing but what stops this call: whoever approves looks at the call, and not at all settings.
+    fn opening(&self, dirs: &Dirs, pending: &Pending) -> Result<Option<Opening>, String> {
+        let objections = &pending.objections;
+        let opening = match (&self.place, &self.rule) {
+            (None, None) if self.until.is_some() => {
+                return Err("--until goes with --place or --rule; one call is let through with --for".into());
+            }
+            (None, None) => return Ok(None),
+            (Some(place), _) => {
+                let real =
+                    fs::canonicalize(place).map_err(|error| format!("{}: {error}", place.display()))?;
+                let is_in = |path: &str| !path.is_empty() && Path::new(path).starts_with(&real);
+                if !objections.iter().any(|objection| is_in(&objection.path)) {
+                    return Err(format!("nothing that stops this call is in `{}`", real.display()));
+                }
+                let rights = if self.write { Rights::Write } else { Rights::Read };
+                Opening::Place { path: pattern_of(place, &dirs.home)?, rights, ask: false }
+            }
+            (None, Some(rule)) => {
+                if !objections.iter().any(|objection| objection.rule == *rule) {
+                    return Err(format!("the rule `{}` does not stop this call", visible(rule)));
+                }
+                Opening::Rules { ids: vec![rule.clone()], response: Response::Allow }
+            }
+        };
+        Ok(Some(opening))
+    }
 }
 
 /// Reject a stopped call, with a note for the agent
@@ -100,6 +154,24 @@ impl Approve {
         let shown = show(&dirs, &self.code, out.colour)?;
         let Shown { pending, require, .. } = &shown;
         let root = Some(Path::new(&pending.subject.root)).filter(|root| root.is_absolute());
+        if let Some(opening) = self.wider.opening(&dirs, pending)? {
+            // INVARIANT: to open more is never had for less than the one call.
+            if *require > required_at(&dirs, root)? {
+                return Err(format!(
+                    "this call needs `{}`, and settings are opened for less: approve it without --place and --rule",
+                    require.word()
+                ));
+            }
+            out.line(&shown.drawn)?;
+            out.line("")?;
+            let reason = Some(format!("approved with {}", pending.code));
+            let terms = OpeningTerms { reason, until: self.wider.until.clone() };
+            let change = SettingsChange::plan(&dirs.config.join(FILE), &opening, &terms)?;
+            print_diff(out, &change)?;
+            write_agreed(out, &dirs, root, &change, "security-warning: allow")?;
+            out.line("have the agent try it again")?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let question = self.question(pending);
         let asked = Asked { dirs: &dirs, root, require: *require, question: &question };
         let kept = dirs.state.join("approvals/statements").join(pending.code.as_str());

@@ -489,6 +489,47 @@ fn windows() -> Vec<(&'static str, &'static str)> {
     ALL.iter().filter(is_there).copied().collect()
 }
 
+/// On request it is wider, by the road of `toolgate allow`, and no wider than what stops this call.
+#[test]
+fn an_approval_can_open_the_place_or_the_rule_that_stops_the_call() {
+    let desk = Desk::new();
+    let code = desk.stopped();
+    let refused = desk.types_yes(&["approve", &code, "--rule", "git-clean"]);
+    assert!(refused.code() == Some(1) && refused.stdout.contains("does not stop this call"), "{refused:?}");
+    let alone = desk.types_yes(&["approve", &code, "--until", "2999-12-31"]);
+    assert_eq!(alone.code(), Some(1), "{alone:?}");
+    let no = at_terminal(&desk.toolgate(&["approve", &code, "--rule", "git-reset-hard"]), "no\n");
+    assert!(no.code() == Some(1) && !desk.machine.user_settings().exists(), "{no:?}");
+    write(&desk.machine.user_settings(), "[approval]\nrules.git-reset-hard = \"touch\"\n");
+    let weak = desk.types_yes(&["approve", &code, "--rule", "git-reset-hard"]);
+    assert!(weak.code() == Some(1) && weak.stdout.contains("this call needs `touch`"), "{weak:?}");
+    fs::remove_file(desk.machine.user_settings()).unwrap();
+    let opened = desk.types_yes(&["approve", &code, "--rule", "git-reset-hard", "--until", "2999-12-31"]);
+    assert_eq!(opened.code(), Some(0), "{opened:?}");
+    assert!(opened.stdout.contains(COMMAND) && opened.stdout.contains("+git-reset-hard"), "{opened:?}");
+    for _ in 0..2 {
+        assert!(
+            matches!(desk.try_it(), Said::Nothing | Said::Rewrite(_)),
+            "it runs, in the sandbox where there is one"
+        );
+    }
+
+    let shared = desk.machine.dir("shared");
+    let read = || desk.session().read(shared.join("a.txt").to_str().unwrap());
+    assert_eq!(read(), "deny");
+    let listed: Value = serde_json::from_str(&desk.toolgate(&["pending", "--json"]).run("").stdout).unwrap();
+    let reads = listed.as_array().unwrap().iter().find(|row| row["call"].as_str().unwrap().contains("Read"));
+    let code = reads.unwrap_or_else(|| panic!("{listed}"))["code"].as_str().unwrap().to_owned();
+    let elsewhere = desk.machine.dir("elsewhere");
+    let other = desk.types_yes(&["approve", &code, "--place", elsewhere.to_str().unwrap()]);
+    assert!(other.code() == Some(1) && other.stdout.contains("nothing that stops this call"), "{other:?}");
+    let opened = desk.types_yes(&["approve", &code, "--place", shared.to_str().unwrap()]);
+    assert_eq!(opened.code(), Some(0), "{opened:?}");
+    assert_ne!(read(), "deny");
+    let write = json!({"file_path": shared.join("a.txt"), "content": "x"});
+    assert_eq!(desk.session().call("Write", &write).word(), "deny", "reading alone was opened");
+}
+
 /// Everything that loosens takes one road: whoever reads the log later finds who agreed, to what, and the signature for it.
 #[test]
 fn the_record_of_every_loosening_act_names_the_signed_statement() {
