@@ -80,8 +80,9 @@ fn a_line_of_another_form_is_counted() {
 fn an_export_that_is_cut_short_or_of_another_form_is_counted() {
     let whole = real(Client::OpenCode);
     let count = calls(Client::OpenCode, &whole).0.len();
-    assert_eq!(calls(Client::OpenCode, &whole[..whole.len() / 2]), (Vec::new(), 1));
-    let (found, unread) = calls(Client::OpenCode, &format!("{whole}{}", &whole[..whole.len() / 2]));
+    let (half, _) = whole.split_at(whole.len() / 2);
+    assert_eq!(calls(Client::OpenCode, half), (Vec::new(), 1));
+    let (found, unread) = calls(Client::OpenCode, &format!("{whole}{half}"));
     assert_eq!((found.len(), unread), (count, 1), "what comes before is read");
     assert_eq!(calls(Client::OpenCode, "Exporting session: latest\n").1, 1);
     let (_, unread) = calls(Client::OpenCode, &whole.replace("\"callID\"", "\"id_of_call\""));
