@@ -218,7 +218,7 @@ impl System {
         let mut done = Vec::new();
         for (path, _) in self.files(Path::new(""), "") {
             match fs::remove_file(&path) {
-                Ok(()) => done.push(format!("{}: taken out", path.display())),
+                Ok(()) => done.push(format!("{}: removed", path.display())),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(about(&path)(error)),
             }

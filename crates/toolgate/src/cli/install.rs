@@ -330,7 +330,7 @@ impl Uninstall {
             let agreement = confirmed(out, &line.dirs, None, &diff, &question)?;
             record_agreed(&line.dirs, "security-warning: uninstall", &[("file", &files)], &agreement)?;
         }
-        let words = Words { question: "Take this out?", nothing: "holds no registration", done: "taken out" };
+        let words = Words { question: "Remove it?", nothing: "holds no registration", done: "removed" };
         let code = work.carry_out(out, self.dry_run, self.yes, &words)?;
         let is_managed = |noted: &Registrations| {
             let mut all = REGISTRARS.iter().flat_map(|host| noted.of(host.id()));

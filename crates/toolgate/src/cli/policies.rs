@@ -128,7 +128,8 @@ fn explain_rule(out: &mut Out, rule: RulePage) -> Result<(), String> {
     out.line(out.paint("1", rule.id))?;
     out.line("")?;
     out.line(format!("A rule of the pack `{}`, by the policy `{PACKS}`.", rule.pack))?;
-    out.line(format!("Such a command {}: `{}`", rule.reason, rule.example))?;
+    out.line(format!("Example: `{}`", rule.example))?;
+    out.line(format!("Reason: {}", rule.reason))?;
     if !rule.instead.is_empty() {
         out.line(format!("Instead: {}", rule.instead))?;
     }
