@@ -251,7 +251,7 @@ impl Look<'_> {
             names.iter().filter_map(|name| self.path(name, failure, is_writing)).collect();
         if names.is_empty() && denied.is_empty() {
             // `error: failed to open: /x`, an empty line, `Caused by:`, and only then why.
-            let named = before.iter().rev().flat_map(|line| absolute_words(line));
+            let named = introduction(line, at, before).iter().rev().flat_map(|line| absolute_words(line));
             denied.extend(named.take(MOST_NAMES).find_map(|name| self.path(&name, failure, is_writing)));
         }
         denied
@@ -346,6 +346,35 @@ fn names_in(line: &str, start: usize, end: usize) -> Vec<String> {
         return vec![name];
     }
     words.into_iter().filter(|word| looks_relative(word)).map(str::to_owned).collect()
+}
+
+/// The lines that introduce one which says no more than why something failed. None where it says itself who failed at what: what another program
+/// printed before (`sh: 1: kill: Operation not permitted`) names nothing of it then.
+fn introduction<'b, 'l>(line: &str, at: usize, before: &'b [&'l str]) -> &'b [&'l str] {
+    let said = line.get(..at).unwrap_or_default().trim();
+    let is_bare = said.trim_end_matches(':').is_empty() || is_number_of_cause(said);
+    // `npm error path /x`, and behind it `npm error errno EACCES`: one report, each line with its own name before it.
+    let report = |line: &str| {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        let (program, word) = (words.next()?, words.next()?.to_ascii_lowercase());
+        (!program.ends_with(':') && matches!(word.as_str(), "error" | "err!")).then_some(program)
+    };
+    let own_report = report(line);
+    let introduces = |above: &str| {
+        let lower = above.trim().to_ascii_lowercase();
+        let leads_over = lower.ends_with(':') || lower.starts_with("caused by") || lower.starts_with("error");
+        (is_bare && leads_over) || (own_report.is_some() && report(above) == own_report)
+    };
+    // `Caused by:` names nothing itself, and what it explains stands above it.
+    let last = before.iter().rposition(|line| !line.trim().is_empty());
+    let lines = last.and_then(|last| before.get(..=last)).unwrap_or_default();
+    if lines.last().is_some_and(|above| introduces(above)) { lines } else { &[] }
+}
+
+/// `  0: Permission denied`, in a list of causes.
+fn is_number_of_cause(said: &str) -> bool {
+    let number = said.trim_end_matches(':');
+    said.ends_with(':') && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// What a shell says, without its own name: `/bin/bash: line 1: cd: x`.

@@ -239,6 +239,18 @@ const TABLE: &[(ContainmentLevel, &str, &str)] = &[
     ),
     (
         LANDLOCK,
+        "error: failed to open: /srv/data.txt\n\nCaused by:\n  0: Permission denied (os error 13)",
+        "read /srv/data.txt [outside-scope]",
+    ),
+    (LANDLOCK, "error: cannot read /srv/data.txt:\nPermission denied", "read /srv/data.txt [outside-scope]"),
+    // Another program's words, and then a failure that names its own program: nothing before it is its matter.
+    (LANDLOCK, "wrote /srv/data.txt:\nsh: 1: kill: Operation not permitted", ""),
+    (LANDLOCK, "see /srv/data.txt:\nbash: line 1: kill: (1) - Operation not permitted", ""),
+    (LANDLOCK, "error: /srv/data.txt is odd\nkill: Operation not permitted", ""),
+    (LANDLOCK, "checked /srv/data.txt\nPermission denied", ""),
+    (LANDLOCK, "error: /srv/data.txt is odd\nall else is fine\nPermission denied", ""),
+    (
+        LANDLOCK,
         "java.io.FileNotFoundException: /srv/data.txt (Permission denied)",
         "read /srv/data.txt [outside-scope]",
     ),
