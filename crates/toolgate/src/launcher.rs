@@ -449,13 +449,16 @@ pub(crate) fn ended(plan: &Plan, outcome: Result<Outcome, Error>, command: &[OsS
 }
 
 /// Says what git does not, where a command has failed that may have failed at it: the kernel's words (`Read-only file system`) do not tell why.
+/// Where the command says that it went well (`git tag v1; true`), only about a form that writes.
 pub(crate) fn advise_on_git(plan: &Plan, outcome: &Outcome, command: &[OsString]) {
     let is_linked = plan.repository.as_ref().is_some_and(|repository| !repository.is_plain());
-    if !is_linked || outcome.status == Ended::Code(0) {
+    if !is_linked {
         return;
     }
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    if let Some(name) = shared_by_worktrees(&words.join(" ")) {
+    let has_failed = outcome.status != Ended::Code(0);
+    if let Some((name, _)) = shared_by_worktrees(&words.join(" ")).filter(|(_, writes)| has_failed || *writes)
+    {
         complain(&format!(
             "`git {name}` writes what all worktrees of the repository share, which stays as it is in the sandbox; commit on a branch of your \
              own instead, or have a person run it outside the agent"
@@ -463,25 +466,71 @@ pub(crate) fn advise_on_git(plan: &Plan, outcome: &Outcome, command: &[OsString]
     }
 }
 
-/// The command of git in a text that writes references of all worktrees.
-fn shared_by_worktrees(text: &str) -> Option<&'static str> {
+/// The command of git in a text that writes references of all worktrees, and whether it has failed at that for sure, although the text went well:
+/// what it ends with does not count then (`git tag v1; true`). One of which that is sure counts before the others.
+fn shared_by_worktrees(text: &str) -> Option<(&'static str, bool)> {
     const SHARED: [&str; 5] = ["fetch", "notes", "pull", "stash", "tag"];
-    let mut words = text.split(|end: char| end.is_whitespace() || ";|&()'\"".contains(end)).peekable();
-    while let Some(word) = words.next() {
-        if word == "git" || word.ends_with("/git") {
-            // Options before the name of the command, and their values.
-            while let Some(option) = words.next_if(|word| word.starts_with('-')) {
-                if matches!(option, "-C" | "-c") {
-                    words.next();
-                }
-            }
-            let found = words.peek().and_then(|word| SHARED.into_iter().find(|name| name == word));
-            if found.is_some() {
-                return found;
+    let (mut found, mut rest, mut is_quoted) = (None, text, false);
+    loop {
+        let end = rest.find([';', '|', '&', '(', ')', '\'', '"', '\n']).unwrap_or(rest.len());
+        let (command, behind) = rest.split_at_checked(end)?;
+        // In quotes it may be a message.
+        let does_not_count = !is_quoted && behind.starts_with([';', '|', '\n']) && behind.len() > 1;
+        let mut words = command
+            .split_whitespace()
+            .skip_while(|word| *word != "git" && !word.ends_with("/git"))
+            .skip(1)
+            .peekable();
+        // Options before the name of the command, and their values.
+        while let Some(option) = words.next_if(|word| word.starts_with('-')) {
+            if matches!(option, "-C" | "-c") {
+                words.next();
             }
         }
+        if let Some(name) = words.next().and_then(|word| SHARED.into_iter().find(|name| *name == word)) {
+            if does_not_count && writes_shared(name, &words.collect::<Vec<_>>()) {
+                return Some((name, true));
+            }
+            found = found.or(Some((name, false)));
+        }
+        let mut letters = behind.chars();
+        let Some(letter) = letters.next() else { return found };
+        is_quoted ^= matches!(letter, '\'' | '"');
+        rest = letters.as_str();
     }
-    None
+}
+
+/// Whether such a command writes, by its arguments. `git stash list` and `git tag -l` only look, and a `git fetch` that finds nothing new goes well.
+fn writes_shared(name: &str, arguments: &[&str]) -> bool {
+    let has = |words: &[&str]| arguments.iter().any(|argument| words.contains(argument));
+    if has(&["-h", "--help"]) {
+        return false;
+    }
+    let first = arguments.iter().find(|argument| !argument.starts_with('-')).copied();
+    match name {
+        "stash" => !matches!(first, Some("list" | "show" | "create")),
+        "notes" => matches!(first, Some("add" | "append" | "copy" | "edit" | "merge" | "remove" | "prune")),
+        // A name or `-d`, and nothing that only asks.
+        "tag" => {
+            const ASKS: [&str; 9] = [
+                "-l",
+                "--list",
+                "-v",
+                "--verify",
+                "--contains",
+                "--no-contains",
+                "--merged",
+                "--no-merged",
+                "--points-at",
+            ];
+            let asks = has(&ASKS)
+                || arguments
+                    .iter()
+                    .any(|argument| argument.starts_with("-n") || argument.starts_with("--sort"));
+            first.is_some_and(|first| !first.starts_with(['<', '>', '#'])) && !asks
+        }
+        _ => false,
+    }
 }
 
 /// Which limit has ended a command, with its value and its setting.
@@ -627,10 +676,29 @@ mod tests {
     #[test]
     fn what_all_worktrees_share_is_found_by_its_command() {
         for (text, expected) in [
-            ("git stash", Some("stash")),
-            ("cd a && git -C .. -c x=y tag v1; true", Some("tag")),
-            ("eval 'git fetch origin' && pwd", Some("fetch")),
-            ("/usr/bin/git pull", Some("pull")),
+            ("git stash", Some(("stash", false))),
+            ("git stash -m x; true", Some(("stash", true))),
+            ("git stash list; git stash || true", Some(("stash", true))),
+            ("git stash list; true", Some(("stash", false))),
+            ("git stash show -p stash@{0}; true", Some(("stash", false))),
+            ("cd a && git -C .. -c x=y tag v1; true", Some(("tag", true))),
+            ("git tag -d v1 | cat", Some(("tag", true))),
+            ("git tag -a v1\nls", Some(("tag", true))),
+            // It went well, or nothing behind it would have run.
+            ("git tag v1 && true", Some(("tag", false))),
+            ("git tag v1;", Some(("tag", false))),
+            ("git tag; true", Some(("tag", false))),
+            ("git tag -l; true", Some(("tag", false))),
+            ("git tag -n3 v1; true", Some(("tag", false))),
+            ("git tag --contains HEAD; true", Some(("tag", false))),
+            ("git tag > tags; true", Some(("tag", false))),
+            ("git notes add -m x; true", Some(("notes", true))),
+            ("git notes show; true", Some(("notes", false))),
+            ("git notes; true", Some(("notes", false))),
+            ("git commit -m 'see git tag v1; or so'; true", Some(("tag", false))),
+            ("eval 'git fetch origin' && pwd", Some(("fetch", false))),
+            ("git fetch; true", Some(("fetch", false))),
+            ("/usr/bin/git pull", Some(("pull", false))),
             ("git commit -m stash && git push", None),
             ("git log --grep tag", None),
             ("echo stash", None),
