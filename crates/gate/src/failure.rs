@@ -38,6 +38,8 @@ pub enum Failure {
     Output,
     /// The registered root is not a directory.
     Root(PathBuf),
+    /// The directory in which the host starts its hooks is gone.
+    Start(PathBuf),
     /// There is no memory left.
     Memory,
     /// A line for `toolgate serve` is no request.
@@ -79,6 +81,12 @@ impl fmt::Display for Failure {
                 f,
                 "the registered root `{}` is not a directory; have a person make it, or run `toolgate init` again",
                 root.display()
+            ),
+            Failure::Start(start) => write!(
+                f,
+                "the session's directory `{}` is gone, and the host starts its hooks there, so a later call might not be judged; have a \
+                 person make it again, or start the session in another directory",
+                start.display()
             ),
             Failure::Memory => f.write_str(
                 "there is no memory left to judge it; split the call, or have a person raise the limit (`ulimit -v`)",

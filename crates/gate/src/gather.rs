@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use toolgate_model::{
-    Action, ActivationState, Call, ConfigChange, HooksStart, Host, NodeKind, PathArg, Place, Places,
+    Action, ActivationState, Call, ConfigChange, HooksStart, Host, NodeKind, PathArg, Phase, Place, Places,
     Resolver, Team,
 };
 use toolgate_policies::{Boundary, Containable, Relative, Settings};
@@ -191,8 +191,21 @@ pub(crate) fn session_of(
     let named = host.project_variable().and_then(|name| machine.variable(name)).map(PathBuf::from);
     let in_place = host.hooks_start() == HooksStart::WithTheSession;
     let start = named.or_else(|| machine.directory().filter(|_| in_place));
-    session::session(machine, dirs, &options.session, call, start)
-        .map_err(|error| Failure::Pin(dirs.state.clone(), error))
+    let session = session::session(machine, dirs, &options.session, call, start)
+        .map_err(|error| Failure::Pin(dirs.state.clone(), error))?;
+    // This hook has started in what is left of it, and the next one may not.
+    if matches!(call.phase, Phase::Before | Phase::Permission) && host.loses_hooks_with_directory() {
+        let is_gone = |start: &Place| {
+            !machine.world().look(&start.physical).is_ok_and(|found| found.kind == NodeKind::Directory)
+        };
+        if let Some(gone) = session.places.start.as_ref().filter(|start| is_gone(start)) {
+            return Err(Failure::Start(gone.lexical.clone()));
+        }
+        if in_place && machine.directory().is_none() {
+            return Err(Failure::Start(call.cwd.as_deref().unwrap_or_default().into()));
+        }
+    }
+    Ok(session)
 }
 
 /// The rules in force for a call that cannot be judged, where they can be read all the same.

@@ -117,6 +117,11 @@ impl Host for ClaudeCode {
         Some(".claude")
     }
 
+    // It starts them elsewhere then.
+    fn loses_hooks_with_directory(&self) -> bool {
+        false
+    }
+
     fn project_variable(&self) -> Option<&'static str> {
         Some("CLAUDE_PROJECT_DIR")
     }

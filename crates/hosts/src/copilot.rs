@@ -85,6 +85,11 @@ impl Host for Copilot {
         Some(".copilot")
     }
 
+    // It starts them elsewhere then.
+    fn loses_hooks_with_directory(&self) -> bool {
+        false
+    }
+
     fn project_variable(&self) -> Option<&'static str> {
         Some("COPILOT_PROJECT_DIR")
     }

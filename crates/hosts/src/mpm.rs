@@ -35,6 +35,11 @@ impl Host for Mpm {
         HooksStart::WithTheCall
     }
 
+    // It runs in a session of Claude Code, which starts them elsewhere then.
+    fn loses_hooks_with_directory(&self) -> bool {
+        false
+    }
+
     fn project_variable(&self) -> Option<&'static str> {
         Some("CLAUDE_PROJECT_DIR")
     }

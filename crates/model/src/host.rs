@@ -18,6 +18,11 @@ pub trait Host: Sync {
     fn hooks_start(&self) -> HooksStart {
         HooksStart::Anywhere
     }
+    /// Whether it can start no hook once the directory of its session is gone or closed, and runs calls all the same. A host of which this is not
+    /// known may.
+    fn loses_hooks_with_directory(&self) -> bool {
+        !self.is_served()
+    }
     /// Whether it runs a call once its own time-out has passed.
     fn runs_what_is_late(&self) -> bool {
         false

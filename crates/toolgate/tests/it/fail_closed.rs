@@ -163,6 +163,51 @@ fn shorten(text: &str) -> String {
     text.chars().take(300).collect()
 }
 
+/// The next hook of it could not be started, and the call would run.
+#[test]
+fn a_session_whose_directory_is_gone_is_denied_where_hooks_start_there() {
+    for (host, event_name, tool, is_denied) in [
+        ("codex", "PreToolUse", "Bash", true),
+        ("gemini", "BeforeTool", "run_shell_command", true),
+        ("qwen", "PreToolUse", "run_shell_command", true),
+        ("claude-code", "PreToolUse", "Bash", false),
+        ("copilot", "PreToolUse", "bash", false),
+    ] {
+        let machine = Machine::new();
+        let top = machine.repository("home/src/main");
+        let start = top.join("src");
+        fs::create_dir(&start).unwrap();
+        let call = json!({"session_id": "s", "cwd": start, "hook_event_name": event_name, "tool_name": tool,
+            "tool_input": {"command": "ls"}});
+        let asked = || {
+            let variables =
+                ["GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR"];
+            let hook = variables.iter().fold(machine.hook(host), |hook, name| hook.env(name, &start));
+            // The host stands in the directory, whatever has become of it.
+            let script =
+                format!("cd '{0}'; [ -z \"$GONE\" ] || rm -r '{0}'; exec \"$0\" \"$@\"", start.display());
+            (hook, script)
+        };
+        let judge = |gone: &str| {
+            let (hook, script) = asked();
+            let answer = hook.env("GONE", gone).under(&["/bin/sh", "-c", &script]).event(&call);
+            format!("{}{}", answer.stdout, answer.stderr)
+        };
+        let told = judge("");
+        assert!(!told.contains("is gone"), "{host}: {told}");
+        let told = judge("yes");
+        assert_eq!(
+            told.contains("is gone, and the host starts its hooks there"),
+            is_denied,
+            "{host}: {told}"
+        );
+        assert_eq!(told.contains("deny") || told.contains("denied"), is_denied, "{host}: {told}");
+        fs::create_dir(&start).unwrap();
+        let told = judge("");
+        assert!(!told.contains("is gone"), "{host}: {told}");
+    }
+}
+
 #[test]
 fn a_call_of_3_mb_is_judged() {
     let machine = Machine::new();
