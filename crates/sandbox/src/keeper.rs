@@ -54,7 +54,11 @@ impl Held<'_> {
 /// command come as numbers, one byte each. Descriptors are closed behind their owners' backs: this process only ever exits.
 /// `guard` is the supervisor's until the command has ended, and then ours.
 /// `apart` is for a keeper, which is in another group than the command.
-#[expect(clippy::too_many_arguments, reason = "one process's whole life, with two callers")]
+#[expect(
+    clippy::too_many_arguments,
+    clippy::too_many_lines,
+    reason = "one process's whole life, with two callers"
+)]
 pub(crate) fn stay(
     command: Pid,
     signals: &Signals,
