@@ -200,15 +200,15 @@ impl Report {
     }
 
     fn compare(
-        transcripts: &TranscriptArgs,
+        asked: &TranscriptArgs,
         home: &Path,
         from: SystemTime,
         logged: &mut Logged,
     ) -> Result<Report, String> {
-        let (transcripts, unlisted) = transcripts.found(home, from)?;
+        let (transcripts, unlisted) = asked.found(home, from)?;
         let mut report = Report::default();
         report.unsure.extend(unlisted.iter().map(|path| format!("{} cannot be listed", path.display())));
-        report.unsure.extend(self.transcripts.unexported(home, from));
+        report.unsure.extend(asked.unexported(home, from));
         for transcript in transcripts {
             let (host, mut undated) = (transcript.client.host(), 0);
             let read = open(&transcript.file).and_then(|text| {
