@@ -152,6 +152,10 @@ pub fn word_spans(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
             at += text.get(at..)?.iter().position(|byte| inside(*byte))?;
             let from = at;
             at += text.get(at..)?.iter().take_while(|byte| inside(**byte)).count();
+            // Nearly all words of a text are shorter: nothing more is asked of them.
+            if at - from < SHORTEST {
+                continue;
+            }
             // What ends a sentence, a name or a path is not part of it.
             let word = text.get(from..at)?;
             let name = word
