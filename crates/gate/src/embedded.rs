@@ -15,6 +15,7 @@ use crate::gather::gather;
 use crate::line::{self, Considered, NeedsSetup};
 use crate::machine::{Machine, Setup, ThisMachine};
 use crate::options::HookOptions;
+use crate::withheld;
 
 /// A gate that lives as long as the program around it. Each event is judged by the disk and the settings of that moment.
 pub struct Gate {
@@ -48,9 +49,9 @@ impl Gate {
     /// reads [`Reply::stdout`] as the host would.
     pub fn answer(&self, event: &[u8]) -> Reply {
         catch_unwind(AssertUnwindSafe(|| self.answer_on(&self.machine(), event))).unwrap_or_else(|_| {
-            let phase = self.options.event.as_deref().map(|event| self.host.phase(event));
-            self.host
-                .refuse(phase, &line::denial("toolgate failed internally; report the call that caused this"))
+            let named = self.options.event.as_deref();
+            let phase = named.map(|event| self.host.phase(event));
+            line::last_words(self.host, named, phase, event, &Failure::Panic)
         })
     }
 
@@ -60,8 +61,11 @@ impl Gate {
         let refuse = |call: Option<&_>, failure: &Failure| {
             line::refuse(machine, host, options, call, failure, started + DEADLINE)
         };
-        if event.len() > MAX_EVENT {
-            return refuse(None, &Failure::TooLarge(MAX_EVENT));
+        let (event, is_over) = withheld::shortened(event);
+        let event = &*event;
+        if is_over {
+            let failure = Failure::TooLarge(withheld::LONGEST);
+            return line::refuse_unread(machine, host, options, event, &failure, started + DEADLINE);
         }
         line::answer(machine, host, options, event, started).unwrap_or_else(|NeedsSetup| {
             let call = line::decode(machine, host, options, event).ok();

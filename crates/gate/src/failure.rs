@@ -56,6 +56,8 @@ pub enum Failure {
     Launch(io::Error),
     /// The record cannot be written.
     Ledger(LedgerError),
+    /// A part of toolgate failed in a way that nobody foresaw. What it says may quote the input.
+    Panic,
     /// Took too long.
     Deadline,
     /// Only the whole program can do it, and this is the small one.
@@ -91,6 +93,7 @@ impl fmt::Display for Failure {
             Failure::Memory => f.write_str(
                 "there is no memory left to judge it; split the call, or have a person raise the limit (`ulimit -v`)",
             ),
+            Failure::Panic => f.write_str("toolgate failed internally; report the call that caused this"),
             Failure::Request => f.write_str(
                 "the request is not `{\"id\", \"event\", \"payload\"}`; have a person fix the program that asks",
             ),
@@ -123,6 +126,29 @@ impl fmt::Display for Failure {
                 f.write_str("`toolgate-cli` cannot be started; install it beside `toolgate`")
             }
         }
+    }
+}
+
+impl Failure {
+    /// What stands in the place of an output that could not be gone through because of this.
+    pub fn of_output(&self) -> String {
+        let why = match self {
+            Failure::Memory => "there is no memory left to go through it".to_owned(),
+            Failure::Deadline => {
+                format!("going through it took more than {} s", DEADLINE.as_secs())
+            }
+            Failure::TooLarge(most) => {
+                format!(
+                    "it is larger than {} MiB, in more parts than can be gone through",
+                    most / 1024 / 1024
+                )
+            }
+            Failure::Silence => format!("it did not come within {} s", DEADLINE.as_secs()),
+            Failure::Panic => "toolgate failed internally; report the call that caused this".to_owned(),
+            Failure::Decode(error) => error.to_string(),
+            failure => failure.to_string(),
+        };
+        format!("[toolgate withheld this output: {why}; send it to a file, and read that in parts]")
     }
 }
 

@@ -34,6 +34,7 @@ use crate::options::HookOptions;
 use crate::process::words;
 use crate::registered::look_after_answer;
 use crate::sealing::start_if_due;
+use crate::withheld::{self, Shortener};
 
 /// After the deadline we are late in earnest.
 const GRACE: Duration = Duration::from_secs(1);
@@ -56,6 +57,12 @@ const OWN_CODE: u8 = 80;
 const UNHEARD: &str = "toolgate denied this: nobody can read its answer\n";
 /// Who asked, and in which phase, where the line says so.
 static ASKED_BY: OnceLock<(&'static dyn Host, Option<Phase>)> = OnceLock::new();
+/// What came on stdin. Whoever has the last word makes an answer of it: what a tool gave back is shown unless there is something else in its place.
+static EVENT: OnceLock<&'static [u8]> = OnceLock::new();
+/// How a longer event begins, until all of it is there.
+static BEGINNING: OnceLock<&'static [u8]> = OnceLock::new();
+/// The name that the line gives it.
+static NAMED: OnceLock<String> = OnceLock::new();
 /// What a hook may take of the system: the largest event, what it is made into, and its answer. No analysis comes near it.
 pub const MAX_MEMORY: usize = 256 * 1024 * 1024;
 /// Most events fit into this.
@@ -90,6 +97,9 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
     let mut named = args.as_slice().iter().skip_while(|word| *word != "--event").skip(1);
     let named = named.next().and_then(|event| event.to_str()).map(str::to_owned);
     let phase = named.as_deref().map(|event| host.phase(event));
+    if let Some(named) = &named {
+        let _ = NAMED.set(named.clone());
+    }
     refuse_on_panic(host, phase);
     // A write past the largest size of a file is then an error, which is answered, and no death without a word.
     toolgate_sandbox::outlive_file_limit();
@@ -109,7 +119,7 @@ pub fn run(args: impl Iterator<Item = OsString>, setup: Option<&'static dyn Setu
     if let Some((machine, options, event)) = answered
         && start_if_due(&options.dirs, setup.is_some()).is_some()
     {
-        look_after_answer(&machine, host, &options, &event);
+        look_after_answer(&machine, host, &options, event);
     }
     code
 }
@@ -121,6 +131,12 @@ fn claim_answer() -> bool {
     ours
 }
 
+/// The last answer of this process, whatever it was about to say.
+fn last_words(host: &dyn Host, phase: Option<Phase>, failure: &Failure) -> Reply {
+    let event = EVENT.get().or(BEGINNING.get()).copied().unwrap_or_default();
+    line::last_words(host, NAMED.get().map(String::as_str), phase, event, failure)
+}
+
 /// With `panic = "abort"` there is no unwinding to catch: the hook speaks before the process ends. It says nothing of
 /// the panic itself, which may quote the input.
 pub fn refuse_on_panic(host: &'static dyn Host, phase: Option<Phase>) {
@@ -129,8 +145,7 @@ pub fn refuse_on_panic(host: &'static dyn Host, phase: Option<Phase>) {
         if PRINTED.swap(true, Ordering::AcqRel) {
             return;
         }
-        let code = say(&host
-            .refuse(phase, &line::denial("toolgate failed internally; report the call that caused this")));
+        let code = say(&last_words(host, phase, &Failure::Panic));
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
         std::process::exit(code.into());
     }));
@@ -143,7 +158,7 @@ pub fn refuse_without_memory() {
         return;
     }
     let code = match ASKED_BY.get() {
-        Some((host, phase)) => say(&line::refusal(*host, *phase, &Failure::Memory)),
+        Some((host, phase)) => say(&last_words(*host, *phase, &Failure::Memory)),
         None => say(&Reply::blocking("toolgate hook: there is no memory left")),
     };
     #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
@@ -168,7 +183,7 @@ fn answer_for_us_when_late(host: &'static dyn Host, event: Option<String>) {
             let _ = kill_process(child, Signal::KILL);
         }
         let phase = event.as_deref().map(|event| host.phase(event));
-        let code = say(&line::refusal(host, phase, &Failure::Deadline));
+        let code = say(&last_words(host, phase, &Failure::Deadline));
         #[expect(clippy::exit, reason = "the answer is out, and nothing may follow it")]
         std::process::exit(code.into());
     });
@@ -249,8 +264,17 @@ fn refuse_without_options(
     if phase.is_some_and(|phase| phase != Phase::After) {
         return line::refusal(host, phase, failure);
     }
-    let event = read_event(host, phase, started + DEADLINE).unwrap_or_default();
-    line::refuse_unrecorded(host, named, &event, failure)
+    let mut event = Vec::new();
+    let read = read_event(host, phase, started + DEADLINE, &mut event);
+    let event = keep(event);
+    line::refuse_unrecorded(host, named, event, read.err().as_ref().unwrap_or(failure))
+}
+
+/// The event, for as long as the process lives.
+fn keep(event: Vec<u8>) -> &'static [u8] {
+    let event: &'static [u8] = event.leak();
+    let _ = EVENT.set(event);
+    event
 }
 
 /// The answer, and the event that it is for.
@@ -259,28 +283,31 @@ fn answer_stdin(
     host: &dyn Host,
     options: &HookOptions,
     started: Instant,
-) -> (Reply, Vec<u8>) {
+) -> (Reply, &'static [u8]) {
     let deadline = started + DEADLINE;
     let phase = options.event.as_deref().map(|event| host.phase(event));
-    let event = match read_event(host, phase, deadline) {
-        Ok(event) => event,
-        Err(failure) => {
-            return (line::refuse(machine, host, options, None, &failure, deadline), Vec::new());
-        }
-    };
+    let mut event = Vec::new();
+    let read = read_event(host, phase, deadline, &mut event);
+    let event = keep(event);
+    if let Err(failure) = read {
+        return (line::refuse_unread(machine, host, options, event, &failure, deadline), event);
+    }
     if is_stdout_closed() {
-        let call = line::decode(machine, host, options, &event).ok();
+        let call = line::decode(machine, host, options, event).ok();
         // What only tells stops nobody.
         if call.as_ref().is_none_or(|call| call.phase.stops()) {
             let reply = line::refuse(machine, host, options, call.as_ref(), &Failure::Output, deadline);
             return (reply, event);
         }
     }
-    let reply = match line::answer(machine, host, options, &event, started) {
+    let reply = match line::answer(machine, host, options, event, started) {
         Ok(reply) => reply,
-        Err(NeedsSetup) => hand_over(machine, &event).unwrap_or_else(|failure| {
-            let call = line::decode(machine, host, options, &event).ok();
-            line::refuse(machine, host, options, call.as_ref(), &failure, deadline)
+        Err(NeedsSetup) => hand_over(machine, event).unwrap_or_else(|failure| {
+            let call = line::decode(machine, host, options, event).ok();
+            match call {
+                Some(call) => line::refuse(machine, host, options, Some(&call), &failure, deadline),
+                None => line::refuse_unread(machine, host, options, event, &failure, deadline),
+            }
         }),
     };
     (reply, event)
@@ -317,11 +344,20 @@ fn hand_over(machine: &dyn Machine, event: &[u8]) -> Result<Reply, Failure> {
 /// library's buffered stdin would be one more buffer to make.
 ///
 /// What comes before a call is read as far as it is judged. The rest is passed over: a host that cannot say all it has to say may
-/// take that for a failure of the hook.
-fn read_event(host: &dyn Host, phase: Option<Phase>, deadline: Instant) -> Result<Vec<u8>, Failure> {
+/// take that for a failure of the hook. Of what comes later, and is long, the long texts are cut.
+///
+/// In `event` there is what came of it also where it fails.
+fn read_event(
+    host: &dyn Host,
+    phase: Option<Phase>,
+    deadline: Instant,
+    event: &mut Vec<u8>,
+) -> Result<(), Failure> {
     let mut is_call = false;
+    let mut long: Option<(Shortener, Vec<u8>)> = None;
+    let mut behind = 0;
     let stdin = rustix::stdio::stdin();
-    let mut event = Vec::with_capacity(FIRST_READ);
+    *event = Vec::with_capacity(FIRST_READ);
     loop {
         let left = deadline.checked_duration_since(Instant::now()).ok_or(Failure::Silence)?;
         let wait = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
@@ -331,9 +367,13 @@ fn read_event(host: &dyn Host, phase: Option<Phase>, deadline: Instant) -> Resul
             Err(Errno::INTR) => continue,
             Err(error) => return Err(Failure::Input(error.into())),
         }
-        match rustix::io::read(stdin, spare_capacity(&mut event)) {
+        let part = long.as_mut().map_or(&mut *event, |(_, part)| part);
+        match rustix::io::read(stdin, spare_capacity(part)) {
             Ok(0) if is_call => return Err(Failure::TooLarge(MAX_CALL)),
-            Ok(0) => return Ok(event),
+            Ok(0) if long.as_ref().is_some_and(|(shortener, _)| shortener.is_over()) => {
+                return Err(Failure::TooLarge(withheld::LONGEST));
+            }
+            Ok(0) => return Ok(()),
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(Failure::Input(error.into())),
         }
@@ -341,17 +381,30 @@ fn read_event(host: &dyn Host, phase: Option<Phase>, deadline: Instant) -> Resul
             event.clear();
             continue;
         }
-        if event.len() > MAX_CALL && is_before_call(host, phase, &event) {
-            is_call = true;
-            event = Vec::with_capacity(NEXT_READ);
+        if let Some((shortener, part)) = &mut long {
+            shortener.push(part, event);
+            behind += part.len();
+            part.clear();
+            // What is no long text has no end either, if it is no event.
+            if shortener.is_over() && behind > MAX_EVENT {
+                return Err(Failure::TooLarge(withheld::LONGEST));
+            }
             continue;
         }
-        if event.len() > MAX_EVENT {
-            return Err(Failure::TooLarge(MAX_EVENT));
+        if event.len() > MAX_CALL && is_before_call(host, phase, event) {
+            is_call = true;
+            *event = Vec::with_capacity(NEXT_READ);
+            continue;
         }
-        if event.len() == event.capacity() {
-            // No further than what is read at most: the last doubling would be the largest of all.
-            event.reserve_exact(event.len().max(NEXT_READ).min((MAX_EVENT + 1).saturating_sub(event.len())));
+        if event.len() >= withheld::LONGEST {
+            event.reserve_exact(withheld::MOST_BEHIND + NEXT_READ);
+            long = Some((Shortener::behind(event), Vec::with_capacity(NEXT_READ)));
+        } else if event.len() == event.capacity() {
+            if BEGINNING.get().is_none() {
+                let _ = BEGINNING.set(event.clone().leak());
+            }
+            // No further than what is read at once: the last doubling would be the largest of all.
+            event.reserve_exact(event.len().max(NEXT_READ).min(withheld::LONGEST - event.len()));
         }
     }
 }

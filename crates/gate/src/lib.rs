@@ -86,5 +86,6 @@ mod system;
 pub mod team;
 pub mod terms;
 mod timed_note;
+mod withheld;
 
 pub use embedded::Gate;

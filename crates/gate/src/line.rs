@@ -29,6 +29,7 @@ use crate::options::HookOptions;
 use crate::record;
 use crate::store::forget_old;
 use crate::terms::{bound_to_root, terms, terms_after_failure, terms_without_options};
+use crate::withheld;
 
 /// Only the whole program can answer this event: settings have to be compiled, or a host's settings read.
 #[derive(Debug)]
@@ -59,7 +60,9 @@ pub fn answer(
 ) -> Result<Reply, NeedsSetup> {
     let call = match decode(machine, host, options, event) {
         Ok(call) => call,
-        Err(failure) => return Ok(refuse(machine, host, options, None, &failure, started + DEADLINE)),
+        Err(failure) => {
+            return Ok(refuse_unread(machine, host, options, event, &failure, started + DEADLINE));
+        }
     };
     if let Err(failure) = check_size(&call, event) {
         // Its texts are not kept: looking through them is what would take too long.
@@ -148,6 +151,7 @@ pub fn decode<'a>(
     event: &'a [u8],
 ) -> Result<Call<'a>, Failure> {
     let mut call = host.decode(options.event.as_deref(), event).map_err(Failure::Decode)?;
+    call.shortened = call.phase == Phase::After && withheld::is_shortened(event);
     if call.cwd.is_none() && host.hooks_start() == HooksStart::WithTheCall {
         let directory = machine.directory();
         call.cwd = directory.and_then(|directory| directory.to_str().map(|cwd| cwd.to_owned().into()));
@@ -174,11 +178,37 @@ pub fn refuse(
     failure: &Failure,
     deadline: Instant,
 ) -> Reply {
-    let (reply, redacted) = match call.filter(|call| call.output.is_some()) {
-        Some(call) => {
-            let terms = terms_after_failure(machine, host, options, call);
-            (host.tell(call, &terms), terms.output.map_or(0, |output| output.count))
-        }
+    let told = call.filter(|call| call.output.is_some());
+    let told = told.map(|call| (call, terms_after_failure(machine, host, options, call)));
+    refuse_with(machine, host, options, (call, told), failure, deadline)
+}
+
+/// Refuses an event that cannot be read. What a tool gave back is withheld in the shape in which it came, as far as that can be told from
+/// what came of the event.
+pub fn refuse_unread(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    event: &[u8],
+    failure: &Failure,
+    deadline: Instant,
+) -> Reply {
+    let small = withheld::small(event).unwrap_or_default();
+    let call = withheld::call(host, options.event.as_deref(), &small);
+    let told = call.as_ref().and_then(|call| Some((call, withheld::terms(call, failure)?)));
+    refuse_with(machine, host, options, (call.as_ref(), told), failure, deadline)
+}
+
+fn refuse_with(
+    machine: &dyn Machine,
+    host: &dyn Host,
+    options: &HookOptions,
+    (call, told): (Option<&Call<'_>>, Option<(&Call<'_>, Terms)>),
+    failure: &Failure,
+    deadline: Instant,
+) -> Reply {
+    let (reply, redacted) = match told {
+        Some((call, terms)) => (host.tell(call, &terms), terms.output.map_or(0, |output| output.count)),
         None => {
             // An event that is about a tool under a name that we do not know may be the one that stops it.
             let is_strange = matches!(failure, Failure::Decode(DecodeError::UnknownEvent));
@@ -201,13 +231,33 @@ pub fn refuse(
 /// through by default rules.
 pub fn refuse_unrecorded(host: &dyn Host, named: Option<&str>, event: &[u8], failure: &Failure) -> Reply {
     let call = host.decode(named, event).ok();
+    let call = call.map(|call| Call { shortened: withheld::is_shortened(event), ..call });
     match call.as_ref().filter(|call| call.output.is_some()) {
         Some(call) => host.tell(call, &terms_without_options(call)),
         None => {
+            if let Some(reply) = withheld::reply(host, named, event, failure) {
+                return reply;
+            }
             let named = || named.map(|event| host.phase(event));
             refusal(host, call.as_ref().map(|call| call.phase).or_else(named), failure)
         }
     }
+}
+
+/// The last answer to an event of which there is no more to be had than this: what a tool gave back is withheld, all else is refused.
+pub fn last_words(
+    host: &dyn Host,
+    named: Option<&str>,
+    phase: Option<Phase>,
+    event: &[u8],
+    failure: &Failure,
+) -> Reply {
+    let withheld = if phase.is_none_or(|phase| phase == Phase::After) {
+        withheld::reply(host, named, event, failure)
+    } else {
+        None
+    };
+    withheld.unwrap_or_else(|| refusal(host, phase, failure))
 }
 
 /// The refusal alone, for somebody who has no record to write to.

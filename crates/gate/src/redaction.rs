@@ -9,10 +9,11 @@ use sha2::{Digest, Sha256};
 use toolgate_hosts::host;
 use toolgate_model::{Call, RedactedOutput, World};
 use toolgate_policies::{self as policies, Settings};
-use toolgate_secrets::{Emails, KnownValues, Marks, Rules, Scrubbed, scrub_json};
+use toolgate_secrets::{Emails, KnownValues, Marks, Rules, Scrubbed, quote_or_escape, scrub_json};
 
 use crate::seen::{self, Seen};
 use crate::store::{name_for, put_first, write_private};
+use crate::withheld::without_margins;
 use toolgate_evidence::random::fill_with_random;
 
 const KEY: usize = 32;
@@ -120,11 +121,23 @@ pub fn wanted(layers: &[Settings]) -> policies::Redaction {
 pub fn redacted(call: &Call<'_>, layers: &[Settings], marker: &Marker<'_>) -> Option<RedactedOutput> {
     let wanted = wanted(layers);
     let stops = host(call.host).is_some_and(|host| host.stops_at_changed_output(call));
-    if stops {
+    if stops && !call.shortened {
         let without_emails = policies::Redaction { emails: policies::Emails::None, ..wanted.clone() };
         redacted_by(call, &without_emails, marker)?;
     }
-    redacted_by(call, &wanted, marker)
+    shown(call, redacted_by(call, &wanted, marker))
+}
+
+/// What is shown of an output that has been gone through. Of one whose texts were cut, the ends are left out: they may cut a secret.
+fn shown(call: &Call<'_>, changed: Option<RedactedOutput>) -> Option<RedactedOutput> {
+    if !call.shortened {
+        return changed;
+    }
+    let (count, output) = match &changed {
+        Some(changed) => (changed.count, changed.output.as_str()),
+        None => (0, call.output.as_deref()?),
+    };
+    Some(RedactedOutput { output: without_margins(output), count, withheld: true })
 }
 
 fn redacted_by(call: &Call<'_>, wanted: &policies::Redaction, marker: &Marker<'_>) -> Option<RedactedOutput> {
@@ -150,7 +163,7 @@ fn redacted_by(call: &Call<'_>, wanted: &policies::Redaction, marker: &Marker<'_
         None => (output, 0),
     };
     if let Some((text, more)) = by_own_patterns(text, &wanted.pattern) {
-        return Some(RedactedOutput { output: text, count: count + more });
+        return Some(RedactedOutput { output: text, count: count + more, withheld: false });
     }
     // Only counted, so the marks need no digests.
     let counted =
@@ -158,6 +171,7 @@ fn redacted_by(call: &Call<'_>, wanted: &policies::Redaction, marker: &Marker<'_
     scrubbed.map(|scrubbed| RedactedOutput {
         output: scrubbed.text,
         count: without_copies(output).map_or(count, |once| counted(&once).clamp(1, count.max(1))),
+        withheld: false,
     })
 }
 
@@ -245,8 +259,13 @@ fn known(call: &Call<'_>, world: &dyn World) -> KnownValues {
 /// The same by default rules, with marks that tell nothing of which secret stood there: for a call of which nothing but the
 /// output is known.
 pub fn redacted_plainly(call: &Call<'_>) -> Option<RedactedOutput> {
-    let scrubbed = scrub_json(call.output.as_deref()?, &rules(&wanted(&[])), Marks::Plain)?;
-    Some(RedactedOutput { output: scrubbed.text, count: scrubbed.count })
+    let scrubbed = scrub_json(call.output.as_deref()?, &rules(&wanted(&[])), Marks::Plain);
+    let changed = scrubbed.map(|scrubbed| RedactedOutput {
+        output: scrubbed.text,
+        count: scrubbed.count,
+        withheld: false,
+    });
+    shown(call, changed)
 }
 
 /// JSON without what fits the settings' own patterns in its strings, and how much that was; `None` where nothing does. Names of
@@ -293,13 +312,16 @@ fn by_own_patterns(json: &str, patterns: &[policies::OwnPattern]) -> Option<(Str
 
 /// How long the string is that begins here, its quotes included.
 fn length_of_string(json: &str) -> usize {
-    let mut escaped = false;
-    let end = json.bytes().skip(1).position(|byte| {
-        let ends = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        ends
-    });
-    end.map_or(json.len(), |end| end + 2)
+    let bytes = json.as_bytes();
+    let mut at = 1;
+    while let Some(found) = bytes.get(at..).and_then(quote_or_escape) {
+        at += found + 1;
+        if bytes.get(at - 1) == Some(&b'"') {
+            return at;
+        }
+        at += 1;
+    }
+    json.len()
 }
 
 #[cfg(test)]

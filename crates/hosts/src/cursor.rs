@@ -273,10 +273,16 @@ fn after_or_start(call: &Call<'_>, terms: &Terms) -> Reply {
     let output = redacted(terms).filter(|_| call.event == "postToolUse" && is_mcp(&call.tool));
     let note = terms.output.as_ref().filter(|_| output.is_some()).map(RedactedOutput::note);
     let answer = if output.is_some() { Answer::Redact } else { Answer::Tell };
+    // What is no more than a text of ours has not the form of such a server's answer.
+    let text = output.filter(|_| terms.output.as_ref().is_some_and(|output| output.withheld));
+    let text: Option<String> = text.and_then(|text| serde_json::from_str(text.get()).ok());
     match joined(note.as_deref(), terms.context.as_deref().filter(|_| takes_context)) {
         None => Reply::silent(),
         additional_context => {
-            let updated_mcp_tool_output = output.map(McpOutput::Redacted);
+            let updated_mcp_tool_output = match text.as_deref() {
+                Some(text) => Some(McpOutput::Message { content: [McpText { r#type: "text", text }] }),
+                None => output.map(McpOutput::Redacted),
+            };
             print(answer, &Body { updated_mcp_tool_output, additional_context, ..Body::default() })
         }
     }

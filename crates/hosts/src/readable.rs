@@ -68,7 +68,7 @@ mod tests {
             ("7", "7"),
             ("[]", "[]"),
         ] {
-            let redaction = RedactedOutput { output: output.to_owned(), count: 2 };
+            let redaction = RedactedOutput { output: output.to_owned(), count: 2, withheld: false };
             let expected = format!("{read}\n{}", redaction.note());
             assert_eq!(readable(&redaction, &["first", "content"]), expected, "{output}");
         }

@@ -43,6 +43,8 @@ pub struct Call<'a> {
     pub action: Action<'a>,
     /// What the tool gave back: JSON, as it came. Only in [`Phase::After`].
     pub output: Option<Cow<'a, str>>,
+    /// Long texts of the event have been cut, and what the tool gave back is not whole.
+    pub shortened: bool,
     /// What the user said. Only in [`Phase::Prompt`], and as the answer to a question in [`Phase::After`].
     pub said: Option<Cow<'a, str>>,
     /// The file of ours that its command was launched by, where this is a later event of a call that we changed.
@@ -73,6 +75,7 @@ impl<'a> Call<'a> {
             input: Json::Null,
             action: Action::Nothing,
             output: None,
+            shortened: false,
             said: None,
             launched: None,
         }

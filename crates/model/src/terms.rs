@@ -53,11 +53,22 @@ pub struct RedactedOutput {
     pub output: String,
     /// How many.
     pub count: usize,
+    /// A part of it, or all, was not gone through, and is left out.
+    pub withheld: bool,
 }
+
+/// What the model is told of an output that is not all there.
+const WITHHELD: &str = "\u{26a0}\u{fe0f} toolgate withheld some of this output, or all of it: what it says in its place is not the tool's.";
 
 impl RedactedOutput {
     /// What the model is told beside it.
     pub fn note(&self) -> String {
-        format!("\u{26a0}\u{fe0f} {} sensitive value(s) redacted from tool output.", self.count)
+        let redacted =
+            format!("\u{26a0}\u{fe0f} {} sensitive value(s) redacted from tool output.", self.count);
+        match (self.withheld, self.count) {
+            (false, _) => redacted,
+            (true, 0) => WITHHELD.to_owned(),
+            (true, _) => format!("{redacted} {WITHHELD}"),
+        }
     }
 }

@@ -126,11 +126,22 @@ impl Found {
 
 /// All secrets in a text, in order; none touches another.
 pub fn find(text: &[u8], rules: &Rules) -> Vec<Found> {
-    with_repeats(text, decoded(text, rules))
+    find_some(text, rules, usize::MAX).unwrap_or_default()
 }
 
-/// What was found stands elsewhere too: `TOKEN=x`, and then `using x`.
-fn with_repeats(text: &[u8], mut found: Vec<Found>) -> Vec<Found> {
+/// The same; `None` where there are more than `most`. Without a bound, an output that is made of addresses takes more memory and time than
+/// there is.
+pub(crate) fn find_some(text: &[u8], rules: &Rules, most: usize) -> Option<Vec<Found>> {
+    let found = decoded(text, rules, most)?;
+    let found = with_repeats(text, found, most);
+    (found.len() <= most).then_some(found)
+}
+
+/// What was found stands elsewhere too: `TOKEN=x`, and then `using x`. Not many more than `most` are looked for.
+fn with_repeats(text: &[u8], mut found: Vec<Found>, most: usize) -> Vec<Found> {
+    if found.is_empty() {
+        return found;
+    }
     let mut known = Known::new();
     for secret in
         found.iter().filter(|found| found.rank < EMAIL.rank && found.to - found.from >= known::SHORTEST)
@@ -150,7 +161,7 @@ fn with_repeats(text: &[u8], mut found: Vec<Found>) -> Vec<Found> {
         while found.get(next).is_some_and(|found| found.to <= from) {
             next += 1;
         }
-        if found.get(next).is_none_or(|found| to <= found.from) {
+        if more.len() <= most && found.get(next).is_none_or(|found| to <= found.from) {
             more.push(Found { from, to, ..secret });
         }
     });
@@ -158,26 +169,37 @@ fn with_repeats(text: &[u8], mut found: Vec<Found>) -> Vec<Found> {
     if found.len() > before { apart(found) } else { found }
 }
 
-fn decoded(text: &[u8], rules: &Rules) -> Vec<Found> {
-    let Some(joined) = Lens::without_colours(text, b"") else { return apart(escaped_and_plain(text, rules)) };
+fn decoded(text: &[u8], rules: &Rules, most: usize) -> Option<Vec<Found>> {
+    let Some(joined) = Lens::without_colours(text, b"") else {
+        return escaped_and_plain(text, rules, most).map(apart);
+    };
     // A colour may split a secret, and it may part one from a word. The letters of an escape are no name of somebody.
     let tokens = Rules { emails: Emails::None, ..rules.clone() };
-    let mut found = escaped_and_plain(text, &tokens);
+    let mut found = escaped_and_plain(text, &tokens, most)?;
     let parted = Lens::without_colours(text, b" ").map(|parted| (parted, &tokens));
     for (lens, rules) in [(joined, rules)].into_iter().chain(parted) {
-        let inside = escaped_and_plain(lens.bytes(), rules);
+        let inside = escaped_and_plain(lens.bytes(), rules, most)?;
         found.extend(inside.into_iter().map(|found| lens.back(found)));
     }
-    apart(found)
+    Some(apart(found))
 }
 
-fn escaped_and_plain(text: &[u8], rules: &Rules) -> Vec<Found> {
-    let mut found = plain(text, rules);
-    for (from, lens) in escaped_parts(text).into_iter().chain(wide_parts(text)) {
-        let inside = plain(lens.bytes(), rules);
-        found.extend(inside.into_iter().map(|found| lens.back(found).shifted(from)));
-    }
-    found
+fn escaped_and_plain(text: &[u8], rules: &Rules, most: usize) -> Option<Vec<Found>> {
+    let mut found = plain(text, rules, most)?;
+    let mut is_enough = false;
+    // One after the other: a text may hold a million, and all of them take more memory than it does.
+    let mut look = |from: usize, lens: &Lens| {
+        is_enough = is_enough || found.len() > most;
+        if !is_enough {
+            match plain(lens.bytes(), rules, most) {
+                Some(inside) => found.extend(inside.into_iter().map(|found| lens.back(found).shifted(from))),
+                None => is_enough = true,
+            }
+        }
+    };
+    escaped_parts(text, &mut look);
+    wide_parts(text, &mut look);
+    (!is_enough).then_some(found)
 }
 
 impl Found {
@@ -217,7 +239,7 @@ fn apart(mut found: Vec<Found>) -> Vec<Found> {
 }
 
 /// What can be seen without decoding anything.
-fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
+fn plain(text: &[u8], rules: &Rules, most: usize) -> Option<Vec<Found>> {
     let mut finder = Finder {
         text,
         rules,
@@ -230,11 +252,18 @@ fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
         keyed: 0,
         no_end: 0,
     };
-    search::anchors(text, &mut |from, length, anchor| finder.visit(from, length, anchor));
+    search::anchors(text, &mut |from, length, anchor| {
+        if finder.found.len() <= most {
+            finder.visit(from, length, anchor);
+        }
+    });
     let mut found = finder.found;
     // Behind an `@` that ends no password, none begins before it.
     let mut least = 0;
     for at in memchr_iter(b'@', text) {
+        if found.len() > most {
+            return None;
+        }
         if rules.emails != Emails::None
             && let Some((from, to)) = email::around(text, at)
             && !email::is_safe(text.get(from..to).unwrap_or_default(), rules.emails, &rules.safe_emails)
@@ -249,7 +278,7 @@ fn plain(text: &[u8], rules: &Rules) -> Vec<Found> {
             }
         }
     }
-    found
+    (found.len() <= most).then_some(found)
 }
 
 /// So much of a token is looked at to see whether it is random.

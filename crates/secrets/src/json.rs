@@ -2,10 +2,11 @@
 
 use memchr::memchr;
 
+use crate::find::find_some;
 use crate::lens::Lens;
 use crate::scrub::settle;
 use crate::values::secret_member;
-use crate::{Found, Marks, Rules, Scrubbed, find, pem};
+use crate::{Found, Marks, Rules, Scrubbed, pem};
 
 /// JSON without the secrets in its strings; `None` where it has none.
 ///
@@ -13,6 +14,11 @@ use crate::{Found, Marks, Rules, Scrubbed, find, pem};
 pub fn scrub_json(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>> {
     settle(|again: Option<&String>| once(again.map_or(json, String::as_str), rules, marks))
 }
+
+/// More are not marked: each mark needs a digest, and memory.
+const MOST: usize = 50_000;
+/// What stands in the place of a text that holds more, and of those behind it that hold one.
+const TOO_MANY: &str = "[toolgate withheld this text: it marks up to 50000 secrets and addresses in an output; send it to a file and read parts of that]";
 
 fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>> {
     let raw = json.as_bytes();
@@ -37,7 +43,14 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
         let behind = raw.get(at..).unwrap_or_default().trim_ascii_start();
         let is_key = behind.first() == Some(&b':');
         let text = lens.as_ref().map_or(string, Lens::bytes);
-        let mut found = find(text, rules);
+        let Some(mut found) = find_some(text, rules, MOST.saturating_sub(count)) else {
+            out.extend_from_slice(raw.get(kept..from).unwrap_or_default());
+            out.extend_from_slice(TOO_MANY.as_bytes());
+            (kept, count) = (to, count + 1);
+            key.clear();
+            unused = lens.or(unused);
+            continue;
+        };
         if is_key {
             key.clear();
             key.extend_from_slice(text);

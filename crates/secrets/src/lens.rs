@@ -14,7 +14,7 @@ pub(crate) struct Lens {
     escapes: Vec<Escape>,
 }
 
-/// An escape: where it stands in the decoded text and in the raw one, and how long it is in each. As small as can be, since a log
+/// An escape, or several of the same kind without anything between: where it stands in the decoded text and in the raw one, and how long it is in each. As small as can be, since a log
 /// has one in every line. No text that is looked through at once is longer than what fits: events, the window of a stream and the
 /// files that are scanned are bounded far below.
 struct Escape {
@@ -22,6 +22,7 @@ struct Escape {
     raw: u32,
     decoded_length: u16,
     raw_length: u16,
+    times: u32,
 }
 
 impl Escape {
@@ -30,7 +31,7 @@ impl Escape {
     }
 
     fn decoded_to(&self) -> usize {
-        self.decoded_from() + usize::from(self.decoded_length)
+        self.decoded_from() + usize::from(self.decoded_length) * self.times as usize
     }
 
     fn raw_from(&self) -> usize {
@@ -38,7 +39,7 @@ impl Escape {
     }
 
     fn raw_to(&self) -> usize {
-        self.raw_from() + usize::from(self.raw_length)
+        self.raw_from() + usize::from(self.raw_length) * self.times as usize
     }
 }
 
@@ -54,12 +55,25 @@ impl Lens {
 
     /// What an escape of this length at `from` stands for; nothing for one that is only seen.
     fn decoded(&mut self, from: usize, length: usize, bytes: &[u8]) {
-        self.escapes.push(Escape {
-            decoded: u32::try_from(self.bytes.len()).unwrap_or(u32::MAX),
-            raw: u32::try_from(from).unwrap_or(u32::MAX),
-            decoded_length: u16::try_from(bytes.len()).unwrap_or(u16::MAX),
-            raw_length: u16::try_from(length).unwrap_or(u16::MAX),
-        });
+        let (decoded_length, raw_length) =
+            (u16::try_from(bytes.len()).unwrap_or(u16::MAX), u16::try_from(length).unwrap_or(u16::MAX));
+        // A text that is nothing but line ends or quotes has one of them.
+        match self.escapes.last_mut() {
+            Some(last)
+                if last.raw_to() == from
+                    && last.decoded_to() == self.bytes.len()
+                    && (last.decoded_length, last.raw_length) == (decoded_length, raw_length) =>
+            {
+                last.times += 1;
+            }
+            _ => self.escapes.push(Escape {
+                decoded: u32::try_from(self.bytes.len()).unwrap_or(u32::MAX),
+                raw: u32::try_from(from).unwrap_or(u32::MAX),
+                decoded_length,
+                raw_length,
+                times: 1,
+            }),
+        }
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -78,11 +92,11 @@ impl Lens {
         let before = self.escapes.partition_point(|escape| escape.decoded_from() <= seen);
         let Some(escape) = before.checked_sub(1).and_then(|last| self.escapes.get(last)) else { return at };
         let in_step = escape.decoded_length == escape.raw_length;
-        match (seen < escape.decoded_to() && !in_step, end) {
-            (true, false) => escape.raw_from(),
-            (true, true) => escape.raw_to(),
-            (false, _) => escape.raw_to() + at - escape.decoded_to(),
+        if in_step || seen >= escape.decoded_to() {
+            return escape.raw_to() + at - escape.decoded_to();
         }
+        let number = (seen - escape.decoded_from()).checked_div(escape.decoded_length.into()).unwrap_or(0);
+        escape.raw_from() + usize::from(escape.raw_length) * (number + usize::from(end))
     }
 
     /// The text with something else, or nothing, in the place of a terminal's escapes; `None` where it has none.
@@ -163,9 +177,9 @@ impl Lens {
     }
 }
 
-/// Where the next quote or backslash stands. In code and logs that is a few words away, where a search that is made for long texts costs more to
+/// Where the next quote or backslash of a text stands, as those end or go on in JSON. In code and logs that is a few words away, where a search that is made for long texts costs more to
 /// begin than it wins; so the first bytes are looked at eight at a time.
-fn quote_or_escape(text: &[u8]) -> Option<usize> {
+pub fn quote_or_escape(text: &[u8]) -> Option<usize> {
     const NEAR: usize = 64;
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
@@ -231,14 +245,13 @@ fn terminal_escape(rest: &[u8]) -> usize {
 
 /// The parts of a text that hold percent codes or `\u0041`, `\x41`, `\/`, colours written as `\e[1m`: where each begins, and
 /// how it reads.
-pub(crate) fn escaped_parts(text: &[u8]) -> Vec<(usize, Lens)> {
-    let mut parts = Vec::new();
+pub(crate) fn escaped_parts(text: &[u8], part: &mut impl FnMut(usize, &Lens)) {
     let mut done = 0;
     for at in memchr_iter(b'%', text) {
         let code = |at: usize| matches!(text.get(at + 1..at + 3), Some([high, low]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit());
         if at >= done && code(at) {
             let (from, to) = word_around(text, at, done);
-            parts.push((from, percent(text.get(from..to).unwrap_or_default())));
+            part(from, &percent(text.get(from..to).unwrap_or_default()));
             done = to;
         }
     }
@@ -246,18 +259,16 @@ pub(crate) fn escaped_parts(text: &[u8]) -> Vec<(usize, Lens)> {
     for at in memchr_iter(b'\\', text) {
         if at >= done && backslash(text.get(at + 1..).unwrap_or_default()).is_some() {
             let (from, to) = word_around(text, at, done);
-            parts.push((from, backslashes(text.get(from..to).unwrap_or_default())));
+            part(from, &backslashes(text.get(from..to).unwrap_or_default()));
             done = to;
         }
     }
-    parts
 }
 
 /// The parts of a text in which a NUL stands behind each character, as in UTF-16: where each begins, and how it reads. Characters beyond
 /// ASCII end a part; no secret has one.
-pub(crate) fn wide_parts(text: &[u8]) -> Vec<(usize, Lens)> {
+pub(crate) fn wide_parts(text: &[u8], part: &mut impl FnMut(usize, &Lens)) {
     const SHORTEST: usize = 16;
-    let mut parts = Vec::new();
     let mut done = 0;
     for nul in memchr_iter(0, text) {
         let Some(from) = nul.checked_sub(1).filter(|from| *from >= done) else { continue };
@@ -270,10 +281,9 @@ pub(crate) fn wide_parts(text: &[u8]) -> Vec<(usize, Lens)> {
             // Where the NUL stands before its character, the last one has none behind it.
             let last = text.get(done).is_some_and(|byte| *byte != 0 && byte.is_ascii());
             let raw = text.get(from..done + usize::from(last)).unwrap_or_default();
-            parts.push((from, narrow(raw)));
+            part(from, &narrow(raw));
         }
     }
-    parts
 }
 
 fn narrow(raw: &[u8]) -> Lens {
@@ -380,6 +390,12 @@ mod tests {
         assert_eq!((lens.raw(2, false), lens.raw(3, true)), (2, 4), "the line end");
         assert_eq!((lens.raw(3, false), lens.raw(6, true)), (4, 12), "cdA");
         assert_eq!(lens.raw(lens.bytes().len(), true), raw.len());
+        let raw = br"a\n\n\n\u0041\u0042c";
+        let (_, lens) = Lens::of_json(raw, &mut None);
+        let lens = lens.unwrap();
+        let places: Vec<_> = (0..7).map(|at| (lens.raw(at, false), lens.raw(at + 1, true))).collect();
+        assert_eq!(places, [(0, 1), (1, 3), (3, 5), (5, 7), (7, 13), (13, 19), (19, 20)]);
+        assert_eq!(lens.escapes.len(), 2, "what is alike is kept once");
     }
 
     #[test]
@@ -421,11 +437,15 @@ mod tests {
         for raw in
             [r"\u001b[1;32mab\u001b[0m", r"\x1b[1;32mab\x1b[0m", r"\033[1;32mab\033[0m", r"\e[1;32mab\e[0m"]
         {
-            let [(0, lens)] = &*escaped_parts(raw.as_bytes()) else { panic!("{raw}") };
-            assert_eq!(lens.bytes(), b"ab");
-            assert_eq!(raw.get(lens.raw(0, false)..lens.raw(2, true)), Some("ab"));
+            let mut parts = 0;
+            escaped_parts(raw.as_bytes(), &mut |from, lens| {
+                parts += 1;
+                assert_eq!((from, lens.bytes()), (0, &b"ab"[..]));
+                assert_eq!(raw.get(lens.raw(0, false)..lens.raw(2, true)), Some("ab"));
+            });
+            assert_eq!(parts, 1, "{raw}");
         }
-        assert!(escaped_parts(br"\end{x} \0 \n").is_empty());
+        escaped_parts(br"\end{x} \0 \n", &mut |_, _| panic!("there is none"));
         assert_eq!(backslashes(br"\x1b").bytes(), b"");
     }
 

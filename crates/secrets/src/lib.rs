@@ -64,6 +64,7 @@ mod values;
 pub use find::{Found, Rules, find};
 pub use json::scrub_json;
 pub use known::{KnownValues, is_odd, word_spans};
+pub use lens::quote_or_escape;
 pub use scrub::{Emails, Marks, Scrubbed, scrub};
 pub use stream::Stream;
 

@@ -703,7 +703,7 @@ fn the_recorded_answer_to_an_event_that_stops_nothing_is_what_the_client_does() 
             let given = |bit: u8, text: &str| (bits & (1 << bit) != 0).then(|| text.to_owned());
             let output = call.output.as_deref().and_then(|output| given(0, output));
             let terms = Terms {
-                output: output.map(|output| RedactedOutput { output, count: 1 }),
+                output: output.map(|output| RedactedOutput { output, count: 1, withheld: false }),
                 notice: given(1, "notice"),
                 context: given(2, "context"),
                 said: given(3, "said"),
@@ -839,7 +839,7 @@ fn a_redacted_output_is_shown_by_every_host_that_can_change_outputs() {
         let Some(output) = call.output.as_deref() else { continue };
         let (mut output, mut texts): (Value, _) = (serde_json::from_str(output).unwrap(), Vec::new());
         redact(&mut output, &mut texts);
-        let redacted = RedactedOutput { output: output.to_string(), count: texts.len() };
+        let redacted = RedactedOutput { output: output.to_string(), count: texts.len(), withheld: false };
         let note = redacted.note();
         let redacting = host.tell(&call, &Terms { output: Some(redacted), ..Terms::default() });
         assert!(!redacting.stdout.contains('\n'), "{place}: more than a line");

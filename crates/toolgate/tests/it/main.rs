@@ -23,6 +23,7 @@ mod friction;
 mod gaps;
 mod hook;
 mod hosts;
+mod large_outputs;
 mod late;
 mod launch;
 mod ledger;
