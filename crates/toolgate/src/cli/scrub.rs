@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -182,11 +183,15 @@ fn copy(
 ) -> Result<usize, Failure> {
     let mut piece = vec![0; PIECE];
     let mut clean = Vec::with_capacity(PIECE);
+    let (mut patience, mut held) = (Patience::default(), false);
     let ended = loop {
-        // A line that does not end is passed on all the same, when its writer pauses.
-        if stream.is_waiting() && !soon(&input) {
+        // A line that does not end is passed on all the same.
+        if !soon(&input, patience.left(stream.is_waiting() && !held)) {
             stream.pause(&mut clean);
+            // What is left may become a secret, and has to wait for more.
+            held = true;
             hand_on(&mut clean, output)?;
+            continue;
         }
         match input.read(&mut piece) {
             Ok(0) => break Ok(()),
@@ -194,6 +199,8 @@ fn copy(
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => break Err(Failure::Read(error)),
         }
+        held = false;
+        patience.heard(!clean.is_empty());
         hand_on(&mut clean, output)?;
     };
     // What came before an error came all the same.
@@ -202,11 +209,41 @@ fn copy(
     ended.map(|()| count)
 }
 
-/// Whether something comes within the time that somebody who watches would wait.
-fn soon(input: &impl AsFd) -> bool {
-    const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 400_000_000 };
+/// How long something may still wait before it is passed on though its line has not ended. It counts from when something began to wait, not
+/// from the last byte: a program that prints a dot every tenth of a second never falls silent.
+#[derive(Default)]
+pub(super) struct Patience {
+    since: Option<Instant>,
+}
+
+impl Patience {
+    /// As long as somebody who watches would wait.
+    const WHOLE: Duration = Duration::from_millis(500);
+
+    /// What is left of it; `None` where nothing waits.
+    pub(super) fn left(&mut self, waiting: bool) -> Option<Timespec> {
+        if !waiting {
+            self.since = None;
+            return None;
+        }
+        let since = self.since.get_or_insert_with(Instant::now);
+        let left = Self::WHOLE.saturating_sub(since.elapsed());
+        Some(Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() })
+    }
+
+    /// Something has come. If something was said for it, what waits now has come with it.
+    pub(super) fn heard(&mut self, said: bool) {
+        if said {
+            self.since = None;
+        }
+    }
+}
+
+/// Whether something comes within this time.
+pub(super) fn soon(input: &impl AsFd, patience: Option<Timespec>) -> bool {
     let mut polled = [PollFd::new(input, PollFlags::IN)];
-    poll(&mut polled, Some(&PATIENCE)).is_ok_and(|ready| ready > 0)
+    // Where that fails, reading says why.
+    poll(&mut polled, patience.as_ref()).map_or(true, |ready| ready > 0)
 }
 
 fn hand_on(clean: &mut Vec<u8>, output: &mut impl Write) -> Result<(), Failure> {

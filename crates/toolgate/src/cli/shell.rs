@@ -26,6 +26,7 @@ use toolgate_gate::launch::Launch;
 use toolgate_gate::redaction::{Marker, marks, rules};
 use toolgate_secrets::Stream;
 
+use super::scrub::{Patience, soon};
 use crate::launcher::{Launched, Listener, MOST_PRINTED};
 
 /// What a shell or its jobs send to their whole process group. They are the shell's to obey.
@@ -132,13 +133,13 @@ fn watch<'r>(
     stream: &dyn Fn() -> Stream<'r>,
 ) -> io::Result<(ExitStatus, Vec<Source<'r>>)> {
     let (pipe, writer) = io::pipe()?;
-    let mut sources = vec![Source { pipe, stream: stream(), sink: Sink::Out, open: true }];
+    let mut sources = vec![Source::new(pipe, stream(), Sink::Out)];
     if is_one()? {
         command.stderr(writer.try_clone()?);
     } else {
         let (pipe, writer) = io::pipe()?;
         command.stderr(writer);
-        sources.push(Source { pipe, stream: stream(), sink: Sink::Err, open: true });
+        sources.push(Source::new(pipe, stream(), Sink::Err));
     }
     command.stdout(writer);
     outlive_signals()?;
@@ -268,10 +269,18 @@ fn pass_on_ready(
     asks: Option<&Asks>,
     end: &mut EndOfOutput,
 ) -> io::Result<Ready> {
+    let patience = sources.iter_mut().filter_map(Source::patience).min_by_key(|left| left.tv_nsec);
     let pipes = [ended].into_iter().chain(sources.iter().map(|source| &source.pipe));
     let pipes = pipes.chain(asks.map(|asks| &asks.ended));
     let mut polled: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
-    match poll(&mut polled, None) {
+    match poll(&mut polled, patience.as_ref()) {
+        Ok(0) => {
+            drop(polled);
+            for source in sources {
+                source.pause();
+            }
+            return Ok(Ready { ended: false, asked: false });
+        }
         Ok(_) => {}
         Err(Errno::INTR) => return Ok(Ready { ended: false, asked: false }),
         Err(error) => return Err(error.into()),
@@ -310,9 +319,34 @@ struct Source<'r> {
     sink: Sink,
     /// Somebody may still write to it, and somebody reads what is passed on.
     open: bool,
+    /// Of what waits in a line that has not ended.
+    patience: Patience,
+    /// What waits may become a secret, and has to wait for more.
+    held: bool,
+}
+
+impl<'r> Source<'r> {
+    fn new(pipe: PipeReader, stream: Stream<'r>, sink: Sink) -> Source<'r> {
+        Source { pipe, stream, sink, open: true, patience: Patience::default(), held: false }
+    }
 }
 
 impl Source<'_> {
+    /// How long it may be waited for more of it; `None` where nothing waits that could be passed on.
+    fn patience(&mut self) -> Option<Timespec> {
+        self.patience.left(self.stream.is_waiting() && !self.held)
+    }
+
+    /// Passes on what can be said of a line that has not ended, if it has waited for long enough.
+    fn pause(&mut self) {
+        if self.patience().is_some_and(|left| left.tv_nsec == 0) {
+            let mut said = Vec::new();
+            self.stream.pause(&mut said);
+            self.held = true;
+            self.open &= self.sink.say(&said).is_ok();
+        }
+    }
+
     /// Reads once, so many bytes at most, and passes on what can be said by now. How many were read.
     fn pass_on(&mut self, most: usize, end: &mut EndOfOutput) -> usize {
         let mut piece = vec![0; most.min(PIECE)];
@@ -324,6 +358,8 @@ impl Source<'_> {
         end.add(&piece);
         let mut said = Vec::new();
         self.stream.push(&piece, &mut said);
+        self.held = false;
+        self.patience.heard(!said.is_empty());
         // Nobody listens: then whoever writes has to hear of it.
         self.open = read > 0 && self.sink.say(&said).is_ok();
         read
@@ -331,7 +367,7 @@ impl Source<'_> {
 
     /// Passes on what was held back, and leaves the pipe to another process if anybody can still write to it.
     fn leave_behind(self, call: &Path, launch: &Launch) -> io::Result<()> {
-        let Source { pipe, stream, sink, open } = self;
+        let Source { pipe, stream, sink, open, .. } = self;
         let said = sink.end(stream);
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut polled = [PollFd::new(&pipe, PollFlags::IN)];
@@ -391,7 +427,15 @@ impl Sink {
 fn pass_stdin_on<'r>(stream: &dyn Fn() -> Stream<'r>) -> io::Result<()> {
     let mut stream = stream();
     let (mut stdin, mut piece) = (io::stdin(), vec![0; PIECE]);
+    let (mut patience, mut held) = (Patience::default(), false);
     loop {
+        if !soon(&stdin, patience.left(stream.is_waiting() && !held)) {
+            let mut said = Vec::new();
+            stream.pause(&mut said);
+            held = true;
+            Sink::Out.say(&said)?;
+            continue;
+        }
         let read = match stdin.read(&mut piece) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             read => read?,
@@ -401,6 +445,8 @@ fn pass_stdin_on<'r>(stream: &dyn Fn() -> Stream<'r>) -> io::Result<()> {
         }
         let mut said = Vec::new();
         stream.push(piece.get(..read).unwrap_or_default(), &mut said);
+        held = false;
+        patience.heard(!said.is_empty());
         Sink::Out.say(&said)?;
     }
 }
