@@ -239,21 +239,41 @@ fn joined(first: Option<Scrubbed<String>>, then: Option<Scrubbed<String>>) -> Op
 /// What is secret whatever it looks like: the values of credential-like variables in our own environment, which is that of the agent, and in the
 /// files beside the work that nobody may read.
 fn known(call: &Call<'_>, world: &dyn World) -> KnownValues {
-    const FILES: [&str; 7] =
-        [".env", ".env.local", ".env.development", ".env.production", ".env.staging", ".flaskenv", ".envrc"];
+    const FILES: [&str; 11] = [
+        ".env",
+        ".env.local",
+        ".env.development",
+        ".env.production",
+        ".env.staging",
+        ".flaskenv",
+        ".envrc",
+        ".npmrc",
+        ".pypirc",
+        "terraform.tfvars",
+        "secrets.tfvars",
+    ];
     const LONGEST: usize = 64 * 1024;
     let mut known = KnownValues::default();
     for (name, value) in std::env::vars_os() {
         known.add(name.as_encoded_bytes(), value.as_encoded_bytes());
     }
-    if let Some(cwd) = call.cwd.as_deref() {
+    for directory in call.cwd.iter().flat_map(|cwd| up_to_the_top(Path::new(&**cwd), world)) {
         for name in FILES {
-            if let Ok(text) = world.read(&Path::new(cwd).join(name), LONGEST) {
+            if let Ok(text) = world.read(&directory.join(name), LONGEST) {
                 known.add_file(&text);
             }
         }
     }
     known
+}
+
+/// The directory of a call and those above it, up to the top of its worktree: a program that runs below reads what stands there. Without a
+/// worktree, only the directory itself.
+fn up_to_the_top<'p>(cwd: &'p Path, world: &dyn World) -> Vec<&'p Path> {
+    const MOST: usize = 16;
+    let above: Vec<&Path> = cwd.ancestors().take(MOST).collect();
+    let top = above.iter().position(|directory| world.stamp(&directory.join(".git")).is_ok());
+    above.into_iter().take(top.map_or(1, |top| top + 1)).collect()
 }
 
 /// The same by default rules, with marks that tell nothing of which secret stood there: for a call of which nothing but the
