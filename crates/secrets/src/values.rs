@@ -336,11 +336,8 @@ fn holds_reference(value: &[u8], open: &[u8], close: &[u8]) -> bool {
     while let Some(at) = memchr::memmem::find(rest, open) {
         rest = rest.get(at + open.len()..).unwrap_or_default();
         match memchr::memmem::find(rest, close) {
-            Some(end) => {
-                if is_nested(rest.get(..end).unwrap_or_default()) {
-                    return true;
-                }
-            }
+            Some(end) if is_nested(rest.get(..end).unwrap_or_default()) => return true,
+            Some(_) => {}
             None if !rest.iter().any(|byte| matches!(byte, b')' | b']' | b'}')) => return true,
             None => {}
         }
