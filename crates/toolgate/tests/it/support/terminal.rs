@@ -16,6 +16,9 @@ use super::{Answer, HANGS, Hook};
 /// Starts a program as the first one of a session, with the terminal on its stdin as that of the session.
 pub(crate) const IN_SESSION: [&str; 3] = ["setsid", "--ctty", "--wait"];
 
+/// A conversation is over by then, also on a machine that is busy: a wrong password alone costs two seconds.
+const PATIENCE: Duration = Duration::from_mins(3);
+
 /// A pseudo-terminal.
 pub(crate) struct Terminal {
     master: File,
@@ -84,13 +87,13 @@ pub(crate) fn conversation(mut command: Command, said: &[(&str, &str)]) -> (Opti
             if child.try_wait().unwrap().is_some() {
                 break;
             }
-            assert!(started.elapsed() < HANGS, "no {awaited:?} in {:?}", text());
+            assert!(started.elapsed() < PATIENCE, "no {awaited:?} in {:?}", text());
             thread::sleep(Duration::from_millis(5));
         }
         // Whoever has ended hears nothing.
         let _ = master.write_all(typed.as_bytes());
     }
-    let status = ended(child, started);
+    let status = ended(child, started, PATIENCE);
     reader.join().unwrap();
     (status.code(), text())
 }
@@ -108,18 +111,18 @@ pub(crate) fn at_terminal(hook: &Hook, typed: &str) -> Answer {
         .spawn()
         .unwrap();
     let shown = terminal.typing(typed);
-    let status = ended(child, started);
+    let status = ended(child, started, HANGS);
     Answer { status, stdout: shown.join().unwrap(), stderr: String::new(), took: started.elapsed() }
 }
 
-fn ended(mut child: Child, started: Instant) -> std::process::ExitStatus {
+fn ended(mut child: Child, started: Instant, limit: Duration) -> std::process::ExitStatus {
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        if started.elapsed() > HANGS {
+        if started.elapsed() > limit {
             let _ = child.kill();
-            panic!("no answer after {HANGS:?}");
+            panic!("no answer after {limit:?}");
         }
         thread::sleep(Duration::from_millis(2));
     }
