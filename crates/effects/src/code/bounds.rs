@@ -40,6 +40,11 @@ impl Bounds {
         within
     }
 
+    /// A part of the program is left out.
+    pub(super) fn exceed(&mut self) {
+        self.too_deep = true;
+    }
+
     /// Comes back from one level.
     pub(super) fn leave(&mut self) {
         self.level -= 1;

@@ -5,7 +5,7 @@ use super::lex::{Piece, Token};
 use super::names::canonical;
 use super::scan::{EVALUATES, RUNS, Scan};
 use super::value::Value;
-use super::walk::{Arg, At, Target, collection};
+use super::walk::{Arg, At, MAX_ARGS, Target, collection};
 use crate::language::Language;
 use Value::{Any, Closure, List, Nothing, Number, Part, Scratch, Texts, Thing};
 
@@ -497,6 +497,10 @@ impl Scan {
     }
 
     fn called(&mut self, t: &mut At<'_>, callee: Callee, args: Vec<Arg>) -> Callee {
+        // Among those that were left out one may say what is done: `shell=True`.
+        if args.len() > MAX_ARGS {
+            self.bounds.exceed();
+        }
         let value = self.call(&callee, args);
         self.block_parameters(t, callee, value)
     }
@@ -510,7 +514,11 @@ impl Scan {
             let mut arg = self.statement(t, ")", &[]);
             arg.literal = t.at == start + 1 && matches!(token, Some(Token::Text(_)));
             args.push(arg);
-            if t.at == start || args.len() > 64 || !t.eat(",") {
+            if t.at == start || !t.eat(",") {
+                return args;
+            }
+            if args.len() > MAX_ARGS {
+                self.bounds.exceed();
                 return args;
             }
             t.lines();

@@ -665,3 +665,23 @@ fn a_program_cut_anywhere_is_scanned_without_a_panic() {
         }
     }
 }
+
+#[test]
+fn a_call_with_more_arguments_than_are_told_apart_is_unknown() {
+    let many = |count: usize| "1, ".repeat(count);
+    for (language, code) in [
+        (Language::Python, format!("import subprocess; subprocess.run({}shell=True, args='x')", many(300))),
+        (Language::Python, format!("print({}2)", many(256))),
+        (Language::Node, format!("f({}'/etc/x')", many(300))),
+        (Language::Ruby, format!("puts {}2", many(300))),
+    ] {
+        assert!(deeds_of(language, &code).contains("unknown"), "{language:?}");
+    }
+    for (language, code) in [
+        (Language::Python, format!("print({}2)", many(255))),
+        (Language::Python, format!("x = [{}2]", many(3_000))),
+        (Language::Ruby, format!("puts {}2", many(200))),
+    ] {
+        assert_eq!(deeds_of(language, &code), "", "{language:?}");
+    }
+}

@@ -62,7 +62,7 @@ pub(super) struct Target {
 }
 
 /// Arguments and items that are told one by one; those behind them may be anything.
-const MAX_ARGS: usize = 256;
+pub(super) const MAX_ARGS: usize = 256;
 
 /// An argument, an item or a statement.
 pub(super) struct Arg {
