@@ -262,7 +262,7 @@ fn stream(text: &str) -> Option<Resolved> {
         || text
             .strip_prefix("/dev/fd/")
             .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-    is_stream.then(|| Resolved { lexical: text.into(), physical: text.into(), node: None })
+    is_stream.then(|| Resolved { lexical: text.into(), physical: text.into(), node: None, link: None })
 }
 
 /// Whether the first name of an absolute path stands for anything. Below what is not there nobody but the

@@ -27,6 +27,8 @@ pub struct Resolved {
     pub physical: PathBuf,
     /// What stands there; `None` where nothing does yet.
     pub node: Option<Node>,
+    /// Where the last name is a link itself: where that link stands, links before it resolved.
+    pub link: Option<PathBuf>,
 }
 
 impl Resolved {
@@ -154,15 +156,20 @@ impl<'w> Resolver<'w> {
         if lexical.as_os_str() == absolute.as_os_str()
             && let Straight::Yes(node) = self.straight(&absolute)
         {
-            return Ok(Resolved { lexical, physical: absolute, node });
+            return Ok(Resolved { lexical, physical: absolute, node, link: None });
         }
         let mut path = absolute;
+        let mut own_link = None;
         for links in 0..=MAX_LINKS {
             match self.walk_to_link(&path, links, pass)? {
                 Step::End { physical, node } => {
-                    return Ok(Resolved { lexical, physical, node });
+                    return Ok(Resolved { lexical, physical, node, link: own_link });
                 }
-                Step::Link { onward } => path = onward,
+                Step::Link { onward, last } => {
+                    path = onward;
+                    // A link that the last name leads on to is no longer what was named.
+                    own_link = own_link.or(last);
+                }
             }
         }
         Err(Trouble::LinkLoop)
@@ -213,10 +220,11 @@ impl<'w> Resolver<'w> {
             pass(Passed::Name { at: &at, is_link, is_last, links });
             match found {
                 Ok(Node { kind: NodeKind::Link(target), .. }) => {
+                    let last = is_last.then(|| at.clone());
                     at.pop();
                     at.push(target);
                     at.push(components.as_path());
-                    return Ok(Step::Link { onward: at });
+                    return Ok(Step::Link { onward: at, last });
                 }
                 Ok(found) => node = Some(found),
                 Err(LookError::Absent) => node = None,
@@ -269,6 +277,8 @@ enum Step {
     /// A link: the path to walk instead, from the root again.
     Link {
         onward: PathBuf,
+        /// Where the link stands, if it is the last name.
+        last: Option<PathBuf>,
     },
 }
 

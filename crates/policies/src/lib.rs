@@ -195,7 +195,7 @@ pub(crate) mod tests {
 
     /// A place where nothing stands yet, and that no link leads to.
     pub(crate) fn place(path: &str) -> Resolved {
-        Resolved { lexical: path.into(), physical: path.into(), node: None }
+        Resolved { lexical: path.into(), physical: path.into(), node: None, link: None }
     }
 
     /// What a policy objects to a call.

@@ -15,7 +15,7 @@
 //!
 //! Sees through: `..`, symbolic links in any part of the path, a missing directory that would be made on the
 //! way, a repository whose name begins like another's (`/repo2`), globs, searches from above, links that a shell command
-//! meets below a directory that it goes through.
+//! meets below a directory that it goes through, links that a listing goes into.
 //! Does not see: hard links, and what changes between the check and the use. That is the sandbox's job.
 
 use std::path::Path;
@@ -136,9 +136,10 @@ impl Policy for OutsideScope<'_> {
             if used.access == Access::Enter && self.needs.above && is_above_root(place, facts.places) {
                 continue;
             }
-            // Names behind a link of one's own tree are no more than names.
-            let is_name = used.access == Access::List && used.origin.is_some();
-            let paths = place.paths().filter(|path| !is_name || *path == place.lexical);
+            // A link of one's own tree may be looked at wherever it leads; what is behind it may not.
+            let link = place.link.as_deref().filter(|_| shows_link(used));
+            let other = place.paths().filter(|path| link.is_none() || *path == place.lexical);
+            let paths = link.into_iter().chain(other);
             let mut closed = paths.filter(|path| self.rights(path, facts.places) < needed);
             // What no person may approve is said before what one may.
             let is_denied = |path: &&Path| !self.asks(path, facts.places, needed);
@@ -152,6 +153,12 @@ impl Policy for OutsideScope<'_> {
             }
         }
     }
+}
+
+/// Whether a shell command looks at the last name of a path alone, and does not go in: `d/` is what is in it.
+fn shows_link(used: &Use<'_>) -> bool {
+    let last = used.text.rsplit('/').next().unwrap_or_default();
+    used.access == Access::List && used.origin.is_some() && !matches!(last, "" | "." | "..")
 }
 
 /// `cd ..`, `cd /`, `cd ~`: a directory above the root is only a way. What is then used there is judged by its own name.
@@ -210,10 +217,25 @@ impl<'s> OutsideScope<'s> {
         let held = used.is_held() || used.is_guessed();
         let mut finding =
             finding(used, place, path, facts, needed).rule(entry.unwrap_or_default()).held(held);
+        if let Some(misspelt) = self.misspelt(path, facts.places, needed) {
+            let named = shorten(misspelt, 80);
+            finding.instead = format!("is the [[scope]] entry `{named}` misspelt? Else {}", finding.instead);
+        }
         if self.asks(path, facts.places, needed) {
             finding.decision = Decision::Ask;
         }
         finding
+    }
+
+    /// An entry that would open this place if it were not for one letter too many, too few, or two that changed places: a person who
+    /// has written it believes that the place is open.
+    fn misspelt(&self, path: &Path, places: &Places, needed: Rights) -> Option<&'s str> {
+        let gives = self.entries.iter().filter(|entry| entry.rights >= needed);
+        let mut fits = gives.filter(|entry| {
+            let meant = pattern::literal_places(&entry.path, places);
+            meant.iter().any(|place| is_nearly(&place.lexical, path) || is_nearly(&place.physical, path))
+        });
+        fits.next().map(|entry| entry.path.as_str())
     }
 
     /// A search from above reaches closed places too. One inside the worktree does not count: what is
@@ -231,6 +253,53 @@ impl<'s> OutsideScope<'s> {
                     && path.starts_with(&place.physical)
                     && self.rights(path, places) == Rights::None
             })
+    }
+}
+
+/// Whether a path lies in this place but for a slip in one of the place's names.
+fn is_nearly(place: &Path, path: &Path) -> bool {
+    let mut slips = 0;
+    let mut names = path.components();
+    for written in place.components() {
+        let Some(meant) = names.next() else { return false };
+        if written != meant {
+            slips += 1;
+            let (written, meant) =
+                (written.as_os_str().to_string_lossy(), meant.as_os_str().to_string_lossy());
+            if slips > 1 || !is_slip(&written, &meant) {
+                return false;
+            }
+        }
+    }
+    slips == 1
+}
+
+/// Whether two long names differ by one letter too many or by two letters that changed places. Another letter in the same place is
+/// another name: `project-a`, `project-b`.
+fn is_slip(one: &str, other: &str) -> bool {
+    const SHORTEST: usize = 5;
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    if one.len().min(other.len()) < SHORTEST {
+        return false;
+    }
+    let same = one.iter().zip(&other).take_while(|(one, other)| one == other).count();
+    let rest = |name: &[char], skip: usize| name.get(same + skip..).map(<[char]>::to_vec);
+    let letters = |name: &[char]| name.get(same).is_some_and(|letter| letter.is_alphabetic());
+    match one.len().cmp(&other.len()) {
+        std::cmp::Ordering::Less => {
+            letters(&other) && rest(&other, 1).is_some() && rest(&one, 0) == rest(&other, 1)
+        }
+        std::cmp::Ordering::Greater => {
+            letters(&one) && rest(&one, 1).is_some() && rest(&other, 0) == rest(&one, 1)
+        }
+        std::cmp::Ordering::Equal => {
+            let swapped = one.get(same) == other.get(same + 1) && one.get(same + 1) == other.get(same);
+            swapped
+                && letters(&one)
+                && letters(&other)
+                && rest(&one, 2).is_some()
+                && rest(&one, 2) == rest(&other, 2)
+        }
     }
 }
 
@@ -312,6 +381,28 @@ fn opening(place: &Resolved, path: &Path, places: &Places, needed: Rights) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slip_is_told_from_another_name() {
+        for (written, path) in [
+            ("/h/Downlods", "/h/Downloads"),
+            ("/h/Donwloads", "/h/Downloads/a.csv"),
+            ("/h/Downloadss/x", "/h/Downloads/x/y"),
+        ] {
+            assert!(is_nearly(Path::new(written), Path::new(path)), "{written} {path}");
+        }
+        for (written, path) in [
+            ("/h/Downloads", "/h/Downloads/x"),
+            ("/h/project-a", "/h/project-b"),
+            ("/h/worktree1", "/h/worktree12"),
+            ("/h/worktree", "/h/worktree2"),
+            ("/h/bin", "/h/bins"),
+            ("/h/Downlods/Pitcures", "/h/Downloads/Pictures"),
+            ("/h/Downloads/x", "/h/Dowloads"),
+        ] {
+            assert!(!is_nearly(Path::new(written), Path::new(path)), "{written} {path}");
+        }
+    }
 
     #[test]
     fn where_volumes_fold_case_an_entry_that_closes_counts_in_either_case() {

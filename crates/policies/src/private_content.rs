@@ -193,10 +193,11 @@ mod tests {
             ("/r/.squadron/x", (false, false)),
             ("/elsewhere/.squad/x", (false, false)),
         ] {
-            let place = Resolved { lexical: path.into(), physical: path.into(), node: None };
+            let place = Resolved { lexical: path.into(), physical: path.into(), node: None, link: None };
             assert_eq!(guards.seeks(&place, &places), seeks, "{path}");
         }
-        let linked = Resolved { lexical: "/r/docs/x".into(), physical: "/r/.squad/x".into(), node: None };
+        let linked =
+            Resolved { lexical: "/r/docs/x".into(), physical: "/r/.squad/x".into(), node: None, link: None };
         assert_eq!(guards.seeks(&linked, &places), (false, true), "through a link");
     }
 

@@ -528,6 +528,27 @@ mod tests {
     }
 
     #[test]
+    fn a_listing_that_follows_links_meets_them() {
+        for command in [
+            "find -L pad",
+            "find pad -follow -name x",
+            "ls -LR",
+            "ls -lL pad",
+            "tree -l pad",
+            "du -shL pad",
+            "du --deref .",
+            "fd -L x pad",
+        ] {
+            assert_eq!(seen(3, command), (false, true), "{command}");
+        }
+        for command in
+            ["find pad", "ls -lR", "ls -l pad", "tree pad", "du -sh pad", "fd x pad", "stat pad/link"]
+        {
+            assert_eq!(seen(3, command), (false, false), "{command}");
+        }
+    }
+
+    #[test]
     fn what_meets_no_link_is_not_looked_at() {
         for files in [1, 1_500] {
             for command in [

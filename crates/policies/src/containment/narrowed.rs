@@ -469,6 +469,7 @@ fn asked_use(path: &Path, access: Access, tree: bool) -> Use<'static> {
             lexical: path.to_owned(),
             physical: path.to_owned(),
             node: tree.then_some(directory),
+            link: None,
         }),
         alias_of_own: false,
         foreign: false,

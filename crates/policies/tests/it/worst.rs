@@ -50,7 +50,7 @@ fn written(number: usize, path: &str) -> Use<'static> {
         reach: Reach::Exact,
         param: Cow::Borrowed("command"),
         text: Cow::Owned(path.to_owned()),
-        place: Ok(Resolved { lexical: path.into(), physical: path.into(), node: None }),
+        place: Ok(Resolved { lexical: path.into(), physical: path.into(), node: None, link: None }),
         alias_of_own: false,
         foreign: false,
         nowhere: false,

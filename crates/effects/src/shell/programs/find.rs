@@ -35,6 +35,7 @@ impl Interpreter<'_, '_> {
         for root in &roots {
             self.touch(Access::List, Reach::Exact, root);
         }
+        self.gone_into("find", arguments, &roots);
         follows |= expression.iter().any(|word| word.raw() == "-follow");
         let below = self.found_below(&roots, &expression, follows);
         let mut out = Flow::Lines(below.clone());
