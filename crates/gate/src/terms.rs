@@ -65,7 +65,7 @@ pub fn terms(
         notice: (!notices.is_empty()).then(|| redact(&notices.join("\n")).into_string()),
         context,
         said: said.and_then(|said| layers.iter().find_map(|layer| layer.spelled_out(said))),
-        urge: urged(denial.urge, code.filter(|_| !is_worded(verdict))),
+        urge: urged(denial.urge, code.filter(|_| !is_worded(verdict)), names_opening(verdict)),
         denied_inside: denied.iter().map(ToString::to_string).collect(),
     })
 }
@@ -75,11 +75,23 @@ fn is_worded(verdict: &Verdict) -> bool {
     verdict.findings().first().is_some_and(|finding| finding.wording.is_some())
 }
 
-/// What the agent is told besides: what it is urged to do, and how a person lets the call through.
-fn urged(urge: Option<String>, code: Option<&str>) -> Option<String> {
-    let code = code.map(|code| format!("A person can let it through: `toolgate approve {code}`"));
-    let parts: Vec<String> = [urge, code].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(" "))
+/// Whether the objection ends with the command by which a person opens what is denied.
+fn names_opening(verdict: &Verdict) -> bool {
+    let last =
+        |text: &str| text.rsplit('`').nth(1).is_some_and(|quoted| quoted.starts_with("toolgate allow "));
+    verdict.findings().first().is_some_and(|finding| finding.instead.ends_with('`') && last(&finding.instead))
+}
+
+/// What the agent is told besides: what it is urged to do, and how a person lets the call through. `goes_on`: the sentence before it has
+/// said already what a person can run.
+fn urged(urge: Option<String>, code: Option<&str>, goes_on: bool) -> Option<String> {
+    let (parts, between): ([Option<String>; 2], &str) = if goes_on {
+        ([code.map(|code| format!(", or `toolgate approve {code}` for this call alone")), urge], ". ")
+    } else {
+        ([urge, code.map(|code| format!("A person can let it through: `toolgate approve {code}`"))], " ")
+    };
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(between))
 }
 
 /// What is shown of an output where no verdict could be reached: the tool has run, and what it gave back can be looked

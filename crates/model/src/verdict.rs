@@ -372,6 +372,8 @@ impl Finding {
             ("", None) => String::new(),
             ("", Some(urge)) => format!("{}{urge}", between.1),
             (instead, None) => format!("{}{instead}", between.0),
+            // What goes on with the sentence.
+            (instead, Some(urge)) if urge.starts_with(", ") => format!("{}{instead}{urge}", between.0),
             (instead, Some(urge)) => format!("{}{instead}. {urge}", between.0),
         };
         let _ = match &*self.rule {
@@ -770,6 +772,8 @@ mod tests {
         assert_eq!(alone.message_urging(Some("Stop")), "throws work away\nStop [destructive: git-clean]");
         let urged = ruled.message_urging(Some("Ask the user"));
         assert!(urged.ends_with("keeps it. Ask the user [destructive: git-clean]"), "{urged}");
+        let goes_on = ruled.message_urging(Some(", or ask the user"));
+        assert!(goes_on.ends_with("keeps it, or ask the user [destructive: git-clean]"), "{goes_on}");
         let long = ruled.clone().because("x".repeat(1000)).message();
         assert_eq!(long.chars().count(), MAX_MESSAGE - DENIED.len());
         assert!(long.ends_with(" [destructive: git-clean]"), "{long}");

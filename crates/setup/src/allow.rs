@@ -116,7 +116,7 @@ impl SettingsChange {
 
 /// The text of a settings file with the entry in it.
 fn edited(text: &str, opening: &Opening, terms: &OpeningTerms) -> Result<String, String> {
-    let refused = |error: toolgate_policies::LayerError| error.what;
+    let refused = |error: toolgate_policies::LayerError| crate::compile::with_hint(&error.what);
     // A file that cannot be read as settings is not made better by one more entry.
     read_of_project(text).map_err(refused)?;
     let mut doc: DocumentMut =

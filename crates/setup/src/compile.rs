@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use toolgate_gate::settings::{MAX_FILE, SettingsError, SettingsSources};
-use toolgate_model::World;
+use toolgate_model::{World, shorten};
 use toolgate_policies::{Layer, LayerError, Settings, read_noting, read_of_project, squad, stack};
 
 /// What the settings files say, each as far as it has a say.
@@ -215,14 +215,25 @@ fn read_layer(file: &Path, bytes: &[u8], read: Reader) -> Result<Layer, Settings
     })
 }
 
-/// `unknown field `scop`, expected one of …` becomes a question that can be answered.
-fn with_hint(what: &str) -> String {
+/// `unknown field `scop`, expected one of …` becomes a question that can be answered. A denial has no room for a long list: it says
+/// what prints the list.
+pub(crate) fn with_hint(what: &str) -> String {
     let what = what.trim().replace('\n', " ");
     let mut quoted = what.split('`').skip(1).step_by(2);
     let (Some(wrong), true) = (quoted.next(), what.starts_with("unknown ")) else { return what };
-    let thing = if what.starts_with("unknown field") { "key" } else { "value" };
+    let is_rule = what.starts_with("unknown rule");
+    let thing = if is_rule {
+        "rule"
+    } else if what.starts_with("unknown field") {
+        "key"
+    } else {
+        "value"
+    };
     match nearest(wrong, quoted) {
         Some(near) => format!("unknown {thing} `{wrong}`; did you mean `{near}`?"),
+        None if is_rule => {
+            format!("unknown rule `{}`; `toolgate policies --rules` lists them", shorten(wrong, 60))
+        }
         None => {
             what.replacen("unknown field", "unknown key", 1).replacen("unknown variant", "unknown value", 1)
         }

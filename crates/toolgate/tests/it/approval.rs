@@ -78,7 +78,8 @@ impl Desk {
 }
 
 fn code_in(reason: &str) -> Option<String> {
-    let (_, rest) = reason.split_once("A person can let it through: `toolgate approve ")?;
+    let named = |before: &str| reason.split_once(&format!("{before}`toolgate approve "));
+    let (_, rest) = named("A person can let it through: ").or_else(|| named(", or "))?;
     rest.split('`').next().map(str::to_owned)
 }
 
