@@ -4,7 +4,7 @@
 //! from a terminal, which an agent has not. The record has it before the file changes.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -96,9 +96,12 @@ impl Allow {
         let places = PlaceArgs { root: options.session.root.clone(), ..PlaceArgs::default() }.places(dirs)?;
         let root = places.root.as_ref().map(|root| root.physical.clone());
         let response = if terms.ask { Response::Ask } else { Response::Allow };
-        let pattern = |line: &PlaceLine| pattern_of(&line.place, &dirs.home);
-        let place =
-            |line, rights| Ok::<_, String>(Opening::Place { path: pattern(line)?, rights, ask: terms.ask });
+        let mut absent = None;
+        let mut place = |line: &PlaceLine, rights| {
+            let named = pattern_of(&line.place, &dirs.home)?;
+            absent = (!named.is_there).then(|| named.text.clone());
+            Ok::<_, String>(Opening::Place { path: named.text, rights, ask: terms.ask })
+        };
         let opening = match &self.what {
             What::Read(line) => place(line, Rights::Read)?,
             What::Write(line) => place(line, Rights::Write)?,
@@ -133,6 +136,9 @@ impl Allow {
                 .as_ref()
                 .is_none_or(|before| sources.is_trusted(machine.world(), before.as_bytes()));
         print_diff(out, &change)?;
+        if let Some(absent) = &absent {
+            out.line(format!("{} `{absent}` is not there yet", out.paint("33", "note:")))?;
+        }
         write_agreed(out, dirs, root.as_deref(), &change, "security-warning: allow")?;
         if is_trusted {
             trust(&sources.trust_note(), change.after.as_bytes())?;
@@ -141,7 +147,12 @@ impl Allow {
             out.line("nobody has trusted this file, so it opens nothing yet: `toolgate trust` shows it and trusts it")?;
         }
         let config = super::config::settings_in_force(&options, "worktree", false)?;
-        for found in config.without_effect.iter().filter(|found| found.file == file) {
+        let is_said = |setting: &str| {
+            absent.as_ref().is_some_and(|absent| setting.strip_prefix("[[scope]] ") == Some(absent))
+        };
+        for found in
+            config.without_effect.iter().filter(|found| found.file == file && !is_said(&found.setting))
+        {
             out.line(format!("{} {}; {}", out.paint("33", "warning:"), found.line(), found.help))?;
         }
         Ok(ExitCode::SUCCESS)
@@ -195,18 +206,24 @@ pub(super) fn trust(note: &Path, bytes: &[u8]) -> Result<(), String> {
     write_private(note, known.as_bytes()).map_err(|error| format!("{}: {error}", note.display()))
 }
 
-/// The place as `[[scope]]` names it: below the home with `~`, and anything else by its whole path.
-pub(super) fn pattern_of(place: &Path, home: &Path) -> Result<String, String> {
+/// A place as `[[scope]]` names it.
+pub(super) struct Named {
+    pub(super) text: String,
+    is_there: bool,
+}
+
+/// The place as `[[scope]]` names it: below the home with `~`, and anything else by its whole path. A denial also names places that
+/// are not there, as where a worktree would be made.
+pub(super) fn pattern_of(place: &Path, home: &Path) -> Result<Named, String> {
     let text = place.to_str().ok_or("the place is not UTF-8")?;
     if text.starts_with('{') || text.starts_with("**/") || text.starts_with("~/") {
-        return Ok(text.trim_end_matches('/').to_owned());
+        return Ok(Named { text: text.trim_end_matches('/').to_owned(), is_there: true });
     }
     let absolute = std::path::absolute(place).map_err(|error| error.to_string())?;
-    let real = fs::canonicalize(&absolute).map_err(|_| {
-        let near = nearest_on_disk(&absolute);
-        let hint = near.map(|near| format!("; did you mean `{}`?", near.display())).unwrap_or_default();
-        format!("there is no `{}`{hint}", absolute.display())
-    })?;
+    let (real, is_there) = match fs::canonicalize(&absolute) {
+        Ok(real) => (real, true),
+        Err(_) => (absent_place(&absolute)?, false),
+    };
     let home = fs::canonicalize(home).unwrap_or_else(|_| home.to_path_buf());
     if home.starts_with(&real) {
         return Err(format!("`{}` holds all of your files; open what is needed", real.display()));
@@ -218,5 +235,32 @@ pub(super) fn pattern_of(place: &Path, home: &Path) -> Result<String, String> {
     if text.contains('*') {
         return Err(format!("`{text}` holds a `*`, which stands for any name in settings"));
     }
-    Ok(text)
+    Ok(Named { text, is_there })
+}
+
+/// Where a place would be that is not there: the nearest directory that is there, links followed, and the rest as written. A name
+/// like one that is there is taken for a misspelt one.
+fn absent_place(place: &Path) -> Result<PathBuf, String> {
+    let shown = place.display();
+    let refused = |why: &str| format!("there is no `{shown}`{why}");
+    let there = place.ancestors().find(|above| fs::symlink_metadata(above).is_ok());
+    let there = there.ok_or_else(|| refused(""))?;
+    // The first name that is not there may be the misspelt one, whatever follows it.
+    let first = place.strip_prefix(there).ok().and_then(|rest| rest.components().next());
+    if let Some(near) = first.and_then(|first| nearest_on_disk(&there.join(first))) {
+        return Err(refused(&format!(
+            "; did you mean `{}`? If not, make the directory first",
+            near.display()
+        )));
+    }
+    let real = fs::canonicalize(there)
+        .map_err(|error| refused(&format!(": `{}` cannot be followed: {error}", there.display())))?;
+    if !real.is_dir() {
+        return Err(refused(&format!(": `{}` is no directory", there.display())));
+    }
+    let rest = place.strip_prefix(there).map_err(|_| refused(""))?;
+    if rest.components().any(|part| !matches!(part, Component::Normal(_))) {
+        return Err(refused(": name it without `..`"));
+    }
+    Ok(real.join(rest))
 }

@@ -100,7 +100,7 @@ impl Wider {
                     return Err(format!("nothing that stops this call is in `{}`", real.display()));
                 }
                 let rights = if self.write { Rights::Write } else { Rights::Read };
-                Opening::Place { path: pattern_of(place, &dirs.home)?, rights, ask: false }
+                Opening::Place { path: pattern_of(place, &dirs.home)?.text, rights, ask: false }
             }
             (None, Some(rule)) => {
                 if !objections.iter().any(|objection| objection.rule == *rule) {

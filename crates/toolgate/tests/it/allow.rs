@@ -83,6 +83,46 @@ fn the_line_that_a_denial_names_opens_what_was_denied() {
 }
 
 #[test]
+fn the_line_that_a_denial_names_takes_a_place_that_is_not_there_yet() {
+    if !can_type() {
+        return;
+    }
+    let desk = Desk::new();
+    let file = desk.machine.home().join("elsewhere/beta/notes.md");
+    let session = desk.machine.session("s", &desk.top);
+    let write_it = || session.call("Write", &serde_json::json!({"file_path": file, "content": "x"}));
+    let reason = format!("{:?}", write_it());
+    assert!(reason.starts_with("Deny"), "{reason}");
+    assert_eq!(reason.matches("person").count(), 1, "{reason}");
+    assert!(reason.contains("`toolgate allow write ~/elsewhere/beta`, or `toolgate approve "), "{reason}");
+    let denied = desk.run(&["check", "write", file.to_str().unwrap()]);
+    let line = denied.stdout.split('`').find(|part| part.starts_with("toolgate allow")).unwrap();
+    assert_eq!(line, "toolgate allow write ~/elsewhere/beta");
+    let answer = desk.type_in(line.strip_prefix("toolgate ").unwrap(), "yes\n");
+    assert_eq!(answer.code(), Some(0), "{answer:?}");
+    assert!(answer.stdout.contains("`~/elsewhere/beta` is not there yet"), "{answer:?}");
+    assert!(!answer.stdout.contains("correct the path"), "said once: {answer:?}");
+    assert_eq!(write_it().word(), "nothing");
+}
+
+#[test]
+fn an_unknown_rule_is_told_in_short() {
+    let desk = Desk::new();
+    for (id, said) in [
+        ("git-chekout-paths", "did you mean `git-checkout-paths`?"),
+        ("frobnicate-every-widget", "`toolgate policies --rules` lists them"),
+    ] {
+        write(&desk.machine.user_settings(), format!("[rules]\n{id} = \"ask\"\n"));
+        let session = desk.machine.session("s", &desk.top);
+        let denied = format!("{:?}", session.call("Read", &serde_json::json!({"file_path": "a"})));
+        assert!(denied.starts_with("Deny") && denied.contains(said), "{denied}");
+        assert!(denied.len() < 600, "{denied}");
+    }
+    fs::remove_file(desk.machine.user_settings()).unwrap();
+    assert!(desk.run(&["policies", "--rules"]).stdout.contains("git-checkout-paths"));
+}
+
+#[test]
 fn only_a_person_can_allow() {
     let desk = Desk::new();
     for args in [["allow", "read", "/usr"], ["allow", "rule", "git-clean"], ["allow", "program", "kubectl"]] {
@@ -141,8 +181,13 @@ fn a_projects_file_that_is_trusted_stays_so_when_its_person_allows_something() {
 fn a_place_that_is_not_there_or_is_everything_is_refused() {
     let desk = Desk::new();
     let home = desk.machine.home();
+    std::os::unix::fs::symlink("nowhere", home.join("dangling")).unwrap();
     for (place, complaint) in [
         (home.join("Donwloads"), "did you mean"),
+        (home.join("Donwloads/x"), "did you mean"),
+        (home.join("dangling/x"), "cannot be followed"),
+        (home.join("Downloads/a.csv/x"), "is no directory"),
+        (home.join("elsewhere/../y"), "without `..`"),
         (home.clone(), "holds all of your files"),
         (PathBuf::from("/"), "holds all of your files"),
     ] {
