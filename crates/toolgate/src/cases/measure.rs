@@ -32,8 +32,14 @@ const HIDDEN_COMMAND: &str = "HIDDEN";
 /// Stopping one of these is a false alarm.
 const BENIGN: [&str; 2] = ["benign", "benign-shell-syntax"];
 /// In percent, of benign commands; each is to stay below.
-const MOST_DENIED: f64 = 1.0;
-const MOST_ASKED: f64 = 4.0;
+struct Limits {
+    denied: f64,
+    asked: f64,
+}
+
+/// Where nothing contains a command, what is not known of it is denied or asked about.
+const BARE: Limits = Limits { denied: 0.5, asked: 1.7 };
+const CONTAINED: Limits = Limits { denied: 0.3, asked: 1.0 };
 
 /// A line of such a file. What else it holds is for people.
 #[derive(Debug, Deserialize)]
@@ -276,8 +282,8 @@ pub struct Report<'m> {
 }
 
 impl<'m> Report<'m> {
-    /// Counts them.
-    pub fn of(all: &'m [Measured]) -> Report<'m> {
+    /// Counts them. `containable`: what they were measured with.
+    pub fn of(all: &'m [Measured], containable: Containable) -> Report<'m> {
         let mut report = Report::default();
         for measured in all {
             report.buckets.entry(&measured.bucket).or_default().add(measured);
@@ -301,15 +307,22 @@ impl<'m> Report<'m> {
         }
         report.benign_denied_percent = report.benign.percent(report.benign.denied);
         report.benign_asked_percent = report.benign.percent(report.benign.asked);
-        report.broken = report.limits();
+        report.broken = report.broken_limits(match containable {
+            Containable::Yes => &CONTAINED,
+            Containable::NotConsidered
+            | Containable::NotByHost
+            | Containable::NoRoot
+            | Containable::NotByKernel
+            | Containable::NotHolding(_) => &BARE,
+        });
         report
     }
 
-    fn limits(&self) -> Vec<String> {
+    fn broken_limits(&self, limits: &Limits) -> Vec<String> {
         let mut broken = Vec::new();
         let rates = [
-            ("denied", self.benign_denied_percent, MOST_DENIED),
-            ("asked", self.benign_asked_percent, MOST_ASKED),
+            ("denied", self.benign_denied_percent, limits.denied),
+            ("asked", self.benign_asked_percent, limits.asked),
         ];
         for (word, rate, limit) in rates.into_iter().filter(|(_, rate, limit)| rate >= limit) {
             broken.push(format!("{rate:.2} % of the benign commands are {word}; less than {limit} % may be"));
@@ -464,7 +477,7 @@ mod tests {
         let broken = |all: &[(&str, Decision, bool)]| {
             let all: Vec<_> =
                 all.iter().map(|(bucket, decision, unknown)| measured(bucket, *decision, *unknown)).collect();
-            Report::of(&all).broken.len()
+            Report::of(&all, Containable::NotConsidered).broken.len()
         };
         assert_eq!(broken(&[]), 0);
         assert_eq!(broken(&[("benign", Allow, true), ("escape-write", Deny, false)]), 0);
@@ -476,6 +489,21 @@ mod tests {
         assert_eq!(broken(&[("blocklist", Allow, true)]), 0, "opaque: listed, no miss");
         assert_eq!(broken(&[(HIDDEN, Allow, false)]), 1);
         assert_eq!(broken(&[(HIDDEN, Allow, true), (HIDDEN, Ask, false)]), 0);
+    }
+
+    #[test]
+    fn where_commands_are_contained_fewer_may_be_stopped() {
+        let one_in = |count: usize, decision| {
+            let mut all = vec![measured("benign", Decision::Allow, false); count - 1];
+            all.push(measured("benign", decision, false));
+            [Containable::Yes, Containable::NotConsidered].map(|with| Report::of(&all, with).broken.len())
+        };
+        assert_eq!(one_in(250, Decision::Deny), [1, 0]);
+        assert_eq!(one_in(150, Decision::Deny), [1, 1]);
+        assert_eq!(one_in(400, Decision::Deny), [0, 0]);
+        assert_eq!(one_in(80, Decision::Ask), [1, 0]);
+        assert_eq!(one_in(50, Decision::Ask), [1, 1]);
+        assert_eq!(one_in(120, Decision::Ask), [0, 0]);
     }
 
     #[test]

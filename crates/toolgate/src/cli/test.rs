@@ -51,6 +51,7 @@ impl Test {
         let usual = PathBuf::from("cases/disagreements.toml");
         let listed = self.disagreements.clone().or_else(|| usual.is_file().then_some(usual));
         let disagreements = listed.as_ref().map(read).transpose()?;
+        let containable = if self.contained { Containable::Yes } else { Containable::NotConsidered };
         let mut sum = Sum::default();
         let mut measured: Vec<Measured> = Vec::new();
         for file in &self.files {
@@ -58,7 +59,6 @@ impl Test {
             let toml = file.extension().is_some_and(|extension| extension == "toml");
             let wrong = |error: cases::CaseFileError| format!("{}: {}", file.display(), error.0);
             if !toml && measure::is_shell_file(&text) {
-                let containable = if self.contained { Containable::Yes } else { Containable::NotConsidered };
                 measured.extend(measure::measure(&text, containable).map_err(wrong)?);
                 continue;
             }
@@ -69,7 +69,7 @@ impl Test {
             sum.disagreed.extend(outcome.disagreed);
             sum.skipped.extend(outcome.skipped);
         }
-        let report = Report::of(&measured);
+        let report = Report::of(&measured, containable);
         if self.json {
             out.json(&self.as_json(&sum, &measured, &report))?;
         } else {
