@@ -134,6 +134,7 @@ def inside(scratch, files, extra, namespaces):
     for place in OWN:
         mount("tmpfs", root + place, "tmpfs", MS_NODEV, SIZE + ",mode=" + ("1777" if "tmp" in place else "755"))
     for number, (_, target) in enumerate(extra):
+        os.makedirs(root + target, exist_ok=True)
         bind(f"{scratch}-{number}", root + target, MS_RDONLY)
     devices(root)
     mount("proc", root + "/proc", "proc", MS_NOSUID | MS_NODEV)
