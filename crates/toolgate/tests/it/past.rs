@@ -106,6 +106,7 @@ impl Past {
                 let around = json!({"mode": "print", "hasUI": false, "cwd": cwd, "trusted": true, "sessionId": session});
                 ("tool_call", json!({"event": call, "ctx": around}))
             }
+            Client::OpenCode => unreachable!("OpenCode keeps no transcript in the home"),
         };
         let words = ["hook", client.host(), "--event", event];
         let answer = self.machine.toolgate().args(words).cwd(&self.top).run(payload.to_string());
