@@ -490,7 +490,7 @@ fn kept_places(places: &[(PathBuf, Rights)], why: &[Why], session: Option<&Place
         let root = session.and_then(|session| session.root.as_ref());
         let git = session.and_then(|session| session.git.as_ref());
         root.is_some_and(|root| root.physical != path && root.holds(path))
-            && !git.is_some_and(|git| git.physical == path)
+            && git.is_none_or(|git| git.physical != path)
     };
     let is_in_writable = |path: &Path| {
         let above = places.iter().filter(|(above, _)| above != path && path.starts_with(above));

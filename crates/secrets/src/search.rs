@@ -43,11 +43,10 @@ fn next(text: &[u8], from: usize) -> Option<(usize, u32)> {
         let window: &[u8; WINDOW] = window.try_into().ok()?;
         let used = |at: usize| is_used(four(window, at));
         // Written out: `map` of an array is a call in a build without link-time optimization, and takes three times as long.
-        let (a, b, c) = (used(0), used(2), used(4));
-        let (d, e, f) = (used(6), used(8), used(10));
+        let used = [used(0), used(2), used(4), used(6), used(8), used(10)];
         // Without a branch for each: nearly always there is nothing.
-        if a | b | c | d | e | f != 0 {
-            let hits = [f, e, d, c, b, a].into_iter().fold(0, |hits, one| hits << 1 | u32::from(one));
+        if used.into_iter().fold(0, |any, one| any | one) != 0 {
+            let hits = used.into_iter().rev().fold(0, |hits, one| hits << 1 | u32::from(one));
             return Some((at, hits));
         }
         at += STRIDE;
