@@ -206,7 +206,7 @@ mod tests {
             (Errno::ROFS, "writable"),
             (Errno::MFILE, "ulimit -n"),
             (Errno::NFILE, "ulimit -n"),
-            (Errno::NOTDIR, "put back"),
+            (Errno::NOTDIR, "restore"),
         ] {
             let told = told(error);
             assert!(told.contains(remedy), "{error}: {told}");

@@ -177,7 +177,9 @@ fn aligned(text: &[u8], from: usize, to: usize) -> Option<Table> {
     let begin = from - before.iter().rev().take_while(|byte| **byte != b'\n').count();
     let end = to + count(text, to, LONGEST_HEAD, |byte| byte != b'\n');
     let head = text.get(begin..end)?.trim_ascii_end();
-    let is_head = head.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(byte));
+    let begins = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let is_head = head.trim_ascii_start().first().is_some_and(begins)
+        && head.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(byte));
     let columns: Vec<usize> = (0..head.len())
         .filter(|at| {
             let before = head.get(at.saturating_sub(2)..*at).unwrap_or_default();
@@ -238,7 +240,11 @@ fn separated(text: &[u8], from: usize, to: usize) -> Option<Table> {
     let cells = |line: &'_ [u8]| line.iter().filter(|byte| **byte == sign).count() + 1;
     let is_head = |cell: &[u8]| {
         let cell = trimmed(cell);
-        cell.len() <= 40 && cell.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(byte))
+        // The number of a line is no head, nor is the end of a key.
+        let begins = cell.first().is_none_or(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+        begins
+            && cell.len() <= 40
+            && cell.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(byte))
     };
     if end >= text.len() || !head.split(|byte| *byte == sign).all(is_head) {
         return None;

@@ -766,7 +766,7 @@ mod tests {
                 "{has:?} {require:?} {level:?}: {outcome:?}"
             );
         }
-        assert!(contained_on(&[Landlock], Full, None).0.unwrap_err().contains("no namespaces"));
+        assert!(contained_on(&[Landlock], Full, None).0.unwrap_err().contains("make namespaces"));
         assert!(contained_on(both, Full, Some(Landlock)).0.unwrap_err().contains("require level full"));
     }
 

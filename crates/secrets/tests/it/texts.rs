@@ -162,6 +162,9 @@ fn ordinary_text_is_unchanged() {
     for text in [
         // Code.
         "let token = self.next_token()?;",
+        // Numbered lines are no table.
+        "    17\t-----END PRIVATE KEY-----\n    18\t$ ls -la\n    19\tMakefile2\n",
+        "    17\tpassword\n    18\tcheck hunter2x\n",
         "token = token2",
         "password: string;",
         "password = getpass.getpass()",

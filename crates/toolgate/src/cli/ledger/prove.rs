@@ -74,6 +74,7 @@ struct Verified<'a> {
     #[serde(flatten)]
     audit: &'a Audit,
     /// Whether every call of the transcripts is in the log; nothing where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     complete: Option<Complete>,
 }
 
