@@ -5,7 +5,6 @@
 //! is told with the next call, by a note that every call reads anyway: an ordinary call pays nothing for it.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use serde::Deserialize;
 use toolgate_evidence::{Draft, Ledger};
@@ -92,7 +91,7 @@ pub fn look_after_answer(machine: &dyn Machine, host: &dyn Host, options: &HookO
     let event = redact("security-warning: registration lost");
     let draft = Draft::new(machine.now(), host.id(), event).arg(redact("file"), redact(&gone.join(", ")));
     // It is told in any case.
-    let _ = Ledger::at(&dirs.state).append(draft, Instant::now() + DEADLINE);
+    let _ = Ledger::at(&dirs.state).append(draft, machine.instant() + DEADLINE);
 }
 
 /// The files in which this host has our registration no more, as far as they concern a session in these places.

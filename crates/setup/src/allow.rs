@@ -284,7 +284,7 @@ mod tests {
         let none = OpeningTerms::default();
         for (before, opening, complaint) in [
             ("grant = \n", place("~/a", Rights::Read, false), ""),
-            ("scop = 1\n", place("~/a", Rights::Read, false), "unknown field `scop`"),
+            ("scop = 1\n", place("~/a", Rights::Read, false), "unknown key `scop`; did you mean `scope`?"),
             ("", place("a", Rights::Read, false), "must begin with"),
             ("", rules(&["mkfs"], Response::Allow), "is part of the floor"),
         ] {

@@ -438,7 +438,14 @@ mod tests {
                 "[policy.unproved-effect]\nopaque = \"deny\"\n",
                 &["opaque = \"ask\"` is set again by"],
             ),
-            ("", "", secrets, &["secret-file.open = [\"~/.env\"]` does not count: no project"]),
+            (
+                "",
+                "",
+                secrets,
+                &[
+                    "secret-file.open = [\"~/.env\"]` does not count: a project's file cannot open secret files",
+                ],
+            ),
             (
                 "",
                 "",
@@ -452,6 +459,7 @@ mod tests {
                 "",
                 &["names a place that is not there"],
             ),
+            ("", "[[scope]]\npath = \"{worktree}/CLAUDE.md\"\nrights = \"read\"\n", "", &[]),
         ] {
             let lines: Vec<String> =
                 found(managed, user, project, false).without_effect.iter().map(WithoutEffect::line).collect();

@@ -602,7 +602,7 @@ fn taking_the_gate_out_needs_what_the_settings_require() {
     assert_eq!(toolgate(&["init", "--host", "claude-code", "--yes"]).code(), Some(0));
     let is_there = || fs::read_to_string(&settings).unwrap_or_default().contains("toolgate");
     for (require, why) in [("touch", "only a person can do this"), ("nobody", "let nobody do this")] {
-        write(&desk.machine.user_settings(), &format!("[approval]\nrequire = \"{require}\"\n"));
+        write(&desk.machine.user_settings(), format!("[approval]\nrequire = \"{require}\"\n"));
         let refused = toolgate(&["uninstall", "--yes"]);
         assert_eq!(refused.code(), Some(1), "{refused:?}");
         assert!(refused.stderr.contains(why) && is_there(), "{refused:?}");

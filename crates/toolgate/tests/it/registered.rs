@@ -27,6 +27,8 @@ fn a_registration_that_has_gone_is_told_when_the_user_speaks_next() {
 }
 
 /// Nobody speaks: the agent works on by itself.
+const LOST: &str = "toolgate is no longer registered in";
+
 #[test]
 fn a_registration_that_has_gone_is_told_with_the_next_call() {
     let machine = Machine::new();
@@ -42,7 +44,6 @@ fn a_registration_that_has_gone_is_told_with_the_next_call() {
         let due = fs::OpenOptions::new().write(true).open(machine.state().join("tlog/due")).unwrap();
         due.set_modified(SystemTime::now() - Duration::from_secs(61)).unwrap();
     };
-    const LOST: &str = "toolgate is no longer registered in";
     assert_eq!(call().stdout, "", "registered");
     let written = fs::read_to_string(&settings).unwrap();
     fs::write(&settings, "{}\n").unwrap();
