@@ -457,7 +457,7 @@ mod tests {
                 "",
                 "[[scope]]\npath = \"~/.ssh\"\nrights = \"read\"\n",
                 "",
-                &["names a place that is not there"],
+                &["names a place that does not exist"],
             ),
             ("", "[[scope]]\npath = \"{worktree}/CLAUDE.md\"\nrights = \"read\"\n", "", &[]),
         ] {
