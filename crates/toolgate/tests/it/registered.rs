@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::support::{Machine, Said, have};
 
+const LOST: &str = "toolgate is no longer registered in";
+
 #[test]
 fn a_registration_that_has_gone_is_told_when_the_user_speaks_next() {
     let machine = Machine::new();
@@ -18,7 +20,7 @@ fn a_registration_that_has_gone_is_told_when_the_user_speaks_next() {
     let written = fs::read_to_string(&settings).unwrap();
     fs::write(&settings, "{}\n").unwrap();
     let told = speak();
-    assert!(told.stdout.contains("toolgate is no longer registered in"), "{told:?}");
+    assert!(told.stdout.contains(LOST), "{told:?}");
     assert!(session.call("Read", &serde_json::json!({"file_path": top.join("README.md")})) == Said::Nothing);
     fs::write(&settings, written).unwrap();
     assert_eq!(speak().stdout, "", "registered again");
@@ -27,8 +29,6 @@ fn a_registration_that_has_gone_is_told_when_the_user_speaks_next() {
 }
 
 /// Nobody speaks: the agent works on by itself.
-const LOST: &str = "toolgate is no longer registered in";
-
 #[test]
 fn a_registration_that_has_gone_is_told_with_the_next_call() {
     let machine = Machine::new();
