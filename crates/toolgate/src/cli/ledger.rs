@@ -1,13 +1,12 @@
 //! `toolgate ledger`: read, count, seal, verify, export and shorten the log.
 
 mod apart;
-mod corrections;
 mod export;
 mod post;
-mod prove;
+pub(super) mod prove;
 mod retain;
 mod stamps;
-mod tail;
+pub(super) mod tail;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,10 +14,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use toolgate_evidence::{Ledger as Store, Records, Report, Totals};
+use toolgate_report::Corrections;
 
 use super::Out;
 use super::people::HomeArgs;
-use corrections::Corrections;
 
 /// Read and verify the log
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! The command line, for people and scripts. Nothing here is on the hook's path.
 //!
 //! stdout holds what was asked for, stderr what went wrong. Colours only on a terminal, and not where
-//! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked; `scan` has its own.
+//! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked, 64 a wrong command line.
 
 mod agent;
 mod allow;
@@ -21,9 +21,11 @@ mod pause;
 mod people;
 mod phase;
 mod policies;
+mod progress;
 mod prompt;
 mod reconcile;
 mod replay;
+mod report;
 mod scan;
 mod scrub;
 pub(crate) mod shell;
@@ -101,6 +103,8 @@ enum Command {
     Reconcile(reconcile::Reconcile),
     /// Read and verify the log
     Ledger(ledger::Ledger),
+    /// Write a page about what the agents did: for a terminal, as Markdown, HTML or JSON
+    Report(report::Report),
     /// Copy stdin to stdout with a mark in place of every secret
     Scrub(scrub::Scrub),
     /// Find secrets in files, in staged changes, or in a git history
@@ -291,9 +295,28 @@ fn serve(name: &str, line: &LineArgs) -> Result<ExitCode, String> {
     Ok(crate::serve::run(*host, &line.options()?))
 }
 
+/// The exit code of a command line that cannot be read (`EX_USAGE`): no command uses it for anything else, so nobody takes a misspelt option
+/// for a denial.
+const WRONG_LINE: u8 = 64;
+
+/// Says what is wrong with the command line, or the help that it asks for.
+fn not_a_command(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
+    match (error.use_stderr(), is_hook) {
+        (false, _) => ExitCode::SUCCESS,
+        // A host takes this one, and no other, for a denial.
+        (true, true) => ExitCode::from(2),
+        (true, false) => ExitCode::from(WRONG_LINE),
+    }
+}
+
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_a_command(&error),
+    };
     let mut out = Out::new();
     let done = match cli.command {
         // Only a wrong line comes here: `main` runs the hook itself.
@@ -309,6 +332,7 @@ pub fn run() -> ExitCode {
         Command::Policies(command) => command.run(&mut out),
         Command::Explain(command) => command.run(&mut out),
         Command::Ledger(command) => command.run(&mut out),
+        Command::Report(command) => command.run(&mut out),
         Command::Scrub(command) => command.run(&mut out),
         Command::Scan(command) => Ok(command.run(&mut out)),
         Command::Prompt(command) => command.run(&mut out),

@@ -350,3 +350,19 @@ fn a_search_by_the_hosts_own_tool_says_that_there_is_more() {
     }
     holds(&effects(), &[more]);
 }
+
+#[test]
+fn a_wrong_command_line_is_no_denial_and_a_wrong_registration_is_one() {
+    let machine = Machine::new();
+    for wrong in [&["check", "--no-such-option"][..], &["chekc", "ls"], &["ledger", "verify", "x", "y"], &[]]
+    {
+        let answer = machine.toolgate().args(wrong).run("");
+        assert_eq!(answer.code(), Some(64), "{wrong:?}: {answer:?}");
+        assert!(!answer.stderr.is_empty() && answer.stdout.is_empty(), "{wrong:?}: {answer:?}");
+    }
+    let registered = machine.toolgate().args(["hook", "claude-code", "--no-such-option"]).run("{}");
+    assert!(registered.is_refusal(), "{registered:?}");
+    let registered = machine.toolgate().args(["hook"]).run("{}");
+    assert_eq!(registered.code(), Some(2), "{registered:?}");
+    assert_eq!(machine.toolgate().args(["check", "--help"]).run("").code(), Some(0));
+}

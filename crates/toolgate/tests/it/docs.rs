@@ -315,7 +315,7 @@ fn commands() -> String {
         "{GENERATED}\n# Commands\n\n\
          These are all commands of `toolgate`, as `toolgate COMMAND --help` describes them. Commands print what was asked for on \
          stdout and\nerrors on stderr. Exit codes, unless a command says otherwise: 0 done or allowed, 1 could not be done, 2 \
-         denied, 3 asked.\n`toolgate man` prints a manual page, and `toolgate completions SHELL` prints completions.\n{}",
+         denied, 3 asked,\n64 a command line that cannot be read. `toolgate man` prints a manual page, and `toolgate completions SHELL` prints completions.\n{}",
         cli::reference()
     )
 }

@@ -42,6 +42,7 @@ mod redaction;
 mod register;
 mod register_hosts;
 mod registered;
+mod report;
 mod requirements;
 mod scan;
 #[cfg(target_os = "linux")]

@@ -31,6 +31,12 @@ pub(super) struct EtcArgs {
     etc: PathBuf,
 }
 
+impl Default for EtcArgs {
+    fn default() -> EtcArgs {
+        EtcArgs { etc: "/etc".into() }
+    }
+}
+
 impl EtcArgs {
     pub(super) fn system(&self) -> System {
         System::of(&self.etc)

@@ -105,6 +105,23 @@ pub(super) struct Verify {
     home: HomeArgs,
 }
 
+/// What `toolgate ledger verify` says about this log, where nothing is known from elsewhere.
+pub(in super::super) fn standing(
+    home: &HomeArgs,
+) -> Result<(AuditOutcome, Vec<(&'static str, String)>), String> {
+    let verify = Verify {
+        key: None,
+        checkpoint: None,
+        witness: Vec::new(),
+        tsa: None,
+        transcripts: false,
+        json: false,
+        etc: EtcArgs::default(),
+        home: home.clone(),
+    };
+    verify.audit().map(|audit| (audit.outcome, said(&audit)))
+}
+
 impl Verify {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         match self.audit() {
@@ -114,11 +131,11 @@ impl Verify {
                 if self.json {
                     out.json(&Verified { audit: &audit, complete })?;
                 } else {
-                    for line in said(&audit) {
-                        out.line(line)?;
+                    let alone = "cannot tell from the log alone: toolgate reconcile".to_owned();
+                    let complete = compared.map_or(alone, |(_, line)| line);
+                    for (name, found) in said(&audit).into_iter().chain([("complete", complete)]) {
+                        out.line(format!("{name:<11} {found}"))?;
                     }
-                    let alone = "cannot tell from the log alone: toolgate reconcile";
-                    out.line(format!("complete    {}", compared.as_ref().map_or(alone, |(_, line)| line)))?;
                 }
                 // What was not asked for is told, and changes no code.
                 Ok(ExitCode::from(match (&audit.outcome, complete) {
@@ -172,18 +189,17 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// What was found, each part on its own line.
-fn said(audit: &Audit) -> Vec<String> {
-    let mut lines = vec![format!("chain       {}", describe(&audit.chain))];
+/// What was found: each part with its name.
+fn said(audit: &Audit) -> Vec<(&'static str, String)> {
+    let mut parts = vec![("chain", describe(&audit.chain))];
     if let Some(through) = audit.dropped_through {
-        lines.push(format!("dropped     records 1 to {through}, on purpose"));
+        parts.push(("dropped", format!("records 1 to {through}, on purpose")));
     }
     if !audit.erased.is_empty() {
         let numbers: Vec<_> = audit.erased.iter().take(20).map(u64::to_string).collect();
-        lines.push(format!(
-            "erased      the text of {} on purpose: {}",
-            audit.erased.len(),
-            numbers.join(", ")
+        parts.push((
+            "erased",
+            format!("the text of {} on purpose: {}", audit.erased.len(), numbers.join(", ")),
         ));
     }
     let problem =
@@ -191,15 +207,13 @@ fn said(audit: &Audit) -> Vec<String> {
     let or_bad = |part: Part, good: String| problem(part).map_or(good, |bad| format!("broken: {bad}"));
     if let Some(seal) = &audit.seal {
         let records = |count: u64| if count == 1 { "record" } else { "records" };
-        lines.push(format!(
-            "tree        {}",
-            or_bad(Part::Tree, format!("{} {}, as they were sealed", seal.size, records(seal.size)))
-        ));
+        let good = format!("{} {}, as they were sealed", seal.size, records(seal.size));
+        parts.push(("tree", or_bad(Part::Tree, good)));
         let good = match seal.checkpoints {
             1 => "1 checkpoint, under the key of its time".to_owned(),
             count => format!("{count} checkpoints, each under the key of its time"),
         };
-        lines.push(format!("signatures  {}", or_bad(Part::Signatures, good)));
+        parts.push(("signatures", or_bad(Part::Signatures, good)));
         let first = if seal.pinned {
             "the first is the one that you gave".to_owned()
         } else {
@@ -208,21 +222,21 @@ fn said(audit: &Audit) -> Vec<String> {
                 seal.first_key
             )
         };
-        lines.push(format!("keys        {}", or_bad(Part::Keys, format!("{}; {first}", seal.keys))));
-        lines.push(format!("sealed      up to record {} of {}, level {}", seal.size, seal.time, seal.level));
+        parts.push(("keys", or_bad(Part::Keys, format!("{}; {first}", seal.keys))));
+        parts.push(("sealed", format!("up to record {} of {}, level {}", seal.size, seal.time, seal.level)));
         for one in &seal.witnessed {
             let how = match (&one.with, one.checked) {
                 (Some(with), true) => format!("checked by {with}"),
                 (_, true) => "checked".to_owned(),
                 (_, false) => "not checked here".to_owned(),
             };
-            lines.push(format!("witnessed   up to record {} by {}, {how}", one.size, one.by));
+            parts.push(("witnessed", format!("up to record {} by {}, {how}", one.size, one.by)));
         }
-        lines.push(format!("unsealed    {} {}", seal.unsealed, records(seal.unsealed)));
+        parts.push(("unsealed", format!("{} {}", seal.unsealed, records(seal.unsealed))));
     } else if let Some(bad) = [Part::Tree, Part::Signatures, Part::Keys].into_iter().find_map(problem) {
-        lines.push(format!("sealed      broken: {bad}"));
+        parts.push(("sealed", format!("broken: {bad}")));
     } else {
-        lines.push("sealed      nothing yet: `toolgate ledger seal` begins".to_owned());
+        parts.push(("sealed", "nothing yet: `toolgate ledger seal` begins".to_owned()));
     }
     if let Some(apart) = &audit.apart {
         let follow = match apart.unsealed {
@@ -230,10 +244,10 @@ fn said(audit: &Audit) -> Vec<String> {
             1 => "; 1 record follows".to_owned(),
             count => format!("; {count} records follow"),
         };
-        lines.push(format!("sealed      up to record {} of {}, level apart{follow}", apart.size, apart.time));
+        parts.push(("sealed", format!("up to record {} of {}, level apart{follow}", apart.size, apart.time)));
     }
-    lines.extend(problem(Part::CannotTell).map(|why| format!("cannot tell {why}")));
-    lines
+    parts.extend(problem(Part::CannotTell).map(|why| ("cannot tell", why)));
+    parts
 }
 
 /// List the keys that the log was sealed with

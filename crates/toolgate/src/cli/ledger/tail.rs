@@ -42,7 +42,7 @@ pub(super) struct Tail {
 
 /// Which records are wanted.
 #[derive(Debug, Clone, Args)]
-pub(super) struct Which {
+pub(in super::super) struct Which {
     /// Only calls that were denied
     #[arg(long)]
     denied: bool,
@@ -63,11 +63,29 @@ pub(super) struct Which {
     path: Option<String>,
     /// Only records since this time: 2026-11-18, 2026-11-18T05:00:00Z, or 90m, 12h, 3d ago
     #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    pub(in super::super) since: Option<String>,
 }
 
 impl Which {
-    pub(super) fn query(self) -> Result<Query, String> {
+    /// What was chosen, as options and their values.
+    pub(in super::super) fn chosen(&self) -> Vec<(&'static str, String)> {
+        let path = self.root.as_ref().map(|root| root.display().to_string());
+        let texts = [
+            ("session", self.session.as_ref()),
+            ("agent", self.agent.as_ref()),
+            ("root", path.as_ref()),
+            ("policy", self.policy.as_ref()),
+            ("path", self.path.as_ref()),
+        ];
+        let mut chosen: Vec<_> =
+            texts.into_iter().filter_map(|(name, value)| Some((name, value?.clone()))).collect();
+        if self.denied {
+            chosen.push(("denied", "only".to_owned()));
+        }
+        chosen
+    }
+
+    pub(in super::super) fn query(self) -> Result<Query, String> {
         let since = match self.since {
             Some(text) => Some(time(&text, SystemTime::now()).ok_or_else(|| {
                 format!("`{text}` is not a time; write 2026-11-18, 2026-11-18T05:00:00Z, or 90m, 12h, 3d for how long ago")

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use toolgate_workspace::{AgentId, Declaration, Dots, Error, Pattern, Quota, WorkspaceFile};
 
-use super::progress::Shown;
+use super::super::progress::Shown;
 use super::{Common, Failure, Out};
 use crate::cli::people::person;
 use crate::workspace::missing_inputs;

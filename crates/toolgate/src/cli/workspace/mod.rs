@@ -5,7 +5,6 @@
 
 mod create;
 mod files;
-mod progress;
 mod receipt;
 mod snapshot;
 mod verify;

@@ -10,7 +10,7 @@ use toolgate_workspace::{
     Algorithm, Digest, Envelope, Error, Moment, PublicKey, Receipt as Verified, SigningKey, Store,
 };
 
-use super::progress::Shown;
+use super::super::progress::Shown;
 use super::{Common, Failure, Out};
 use crate::cli::people::{PlaceArgs, person};
 use crate::workspace::Keeper;

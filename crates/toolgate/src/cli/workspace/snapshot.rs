@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use toolgate_workspace::{Difference, Envelope, Formula, Side, Snapshot as Held, State};
 
-use super::progress::Shown;
+use super::super::progress::Shown;
 use super::receipt::{TrustArgs, id, write_file};
 use super::{Common, Failure, Out};
 use toolgate_gate::disk::read_regular;

@@ -11,7 +11,7 @@ use serde_json::json;
 use toolgate_evidence::{Ledger, position_of};
 use toolgate_workspace::{Digest, Error, Formula, LedgerPosition, Predicate, Progress, Side, State, Store};
 
-use super::progress::Shown;
+use super::super::progress::Shown;
 use super::receipt::{TrustArgs, find};
 use super::snapshot::word;
 use super::{Common, Failure, Out};

@@ -10,6 +10,8 @@ use toolgate_evidence::Record;
 use toolgate_hosts::host;
 use toolgate_model::{Decision, Phase};
 
+use crate::facts::{OTHERS, RULES};
+
 /// So many denials of one agent wait for a call that passes.
 const WAITING: usize = 64;
 /// So many agents are watched at once. Where there are more, those whose names come first are given up.
@@ -17,9 +19,11 @@ const WATCHED: usize = 4096;
 
 /// Denials, and how many of them their agents got over by themselves.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Corrections {
-    denied: u64,
-    corrected: u64,
+pub struct Corrections {
+    /// Calls that were denied.
+    pub denied: u64,
+    /// Those of them whose agents found a way that passes, without a person.
+    pub corrected: u64,
     /// By the policy and the rule that denied first.
     by_rule: BTreeMap<String, Counted>,
     #[serde(skip)]
@@ -41,7 +45,7 @@ struct Denial {
 
 impl Corrections {
     /// One record more, in the order of the log.
-    pub(super) fn add(&mut self, record: &Record) {
+    pub fn add(&mut self, record: &Record) {
         let Some(phase) = host(&record.host).map(|host| host.phase(&record.event)) else { return };
         if record.canary || record.session.is_empty() {
             return;
@@ -75,6 +79,12 @@ impl Corrections {
             "" => finding.policy.clone(),
             rule => format!("{}: {rule}", finding.policy),
         });
+        // A log that somebody else wrote may name as many as it likes.
+        let rule = if self.by_rule.len() >= RULES && !self.by_rule.contains_key(&rule) {
+            OTHERS.to_owned()
+        } else {
+            rule
+        };
         self.denied += 1;
         self.by_rule.entry(rule.clone()).or_default().denied += 1;
         while self.waiting.len() >= WATCHED && !self.waiting.contains_key(&agent) {
@@ -102,7 +112,7 @@ impl Corrections {
     }
 
     /// Lines for a person; none where nothing was denied.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         if self.denied == 0 {
             return Vec::new();
         }

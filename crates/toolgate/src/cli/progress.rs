@@ -14,14 +14,22 @@ const STEP: Duration = Duration::from_millis(100);
 /// Shows how far work has come; takes the line away when it is dropped.
 pub(super) struct Shown {
     what: &'static str,
+    /// What is counted.
+    unit: &'static str,
     /// When the line may be written next, and whether it was; `None` where nobody watches.
     next: Option<Mutex<(Instant, bool)>>,
 }
 
 impl Shown {
+    /// For work on files.
     pub(super) fn new(what: &'static str) -> Shown {
+        Shown::counting(what, "files")
+    }
+
+    /// For work on something else.
+    pub(super) fn counting(what: &'static str, unit: &'static str) -> Shown {
         let next = io::stderr().is_terminal().then(|| Mutex::new((Instant::now() + SHORT, false)));
-        Shown { what, next }
+        Shown { what, unit, next }
     }
 }
 
@@ -31,7 +39,7 @@ impl Progress for Shown {
         let Some(Ok(mut next)) = self.next.as_ref().map(Mutex::try_lock) else { return };
         let now = Instant::now();
         if now >= next.0 {
-            let _ = write!(io::stderr(), "\r{}: {done} of {of} files\u{1b}[K", self.what);
+            let _ = write!(io::stderr(), "\r{}: {done} of {of} {}\u{1b}[K", self.what, self.unit);
             *next = (now + STEP, true);
         }
     }
