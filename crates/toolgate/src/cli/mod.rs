@@ -34,6 +34,7 @@ mod team_rules;
 mod test;
 mod transcripts;
 mod trust;
+mod watch;
 mod workspace;
 
 use std::io::{self, IsTerminal, Write};
@@ -103,6 +104,8 @@ enum Command {
     Reconcile(reconcile::Reconcile),
     /// Read and verify the log
     Ledger(ledger::Ledger),
+    /// Watch the agents and their calls as they come
+    Watch(watch::Watch),
     /// Write a page about what the agents did: for a terminal, as Markdown, HTML or JSON
     Report(report::Report),
     /// Copy stdin to stdout with a mark in place of every secret
@@ -332,6 +335,12 @@ pub fn run() -> ExitCode {
         Command::Policies(command) => command.run(&mut out),
         Command::Explain(command) => command.run(&mut out),
         Command::Ledger(command) => command.run(&mut out),
+        Command::Watch(command) => {
+            let colour = out.colour;
+            // The terminal is the page's, and that of the commands that it starts.
+            drop(out);
+            command.run(colour)
+        }
         Command::Report(command) => command.run(&mut out),
         Command::Scrub(command) => command.run(&mut out),
         Command::Scan(command) => Ok(command.run(&mut out)),

@@ -35,6 +35,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "sudo /usr/local/bin/toolgate init --managed --host claude-code --host codex --host copilot",
         "needs root, and changes the machine",
     ),
+    ("toolgate watch", "stays until somebody quits; `watch::` types into it"),
     ("e2e/run", "installs the real agents; `.ci/run` runs it"),
 ];
 

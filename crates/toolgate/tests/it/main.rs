@@ -58,6 +58,7 @@ mod team;
 mod team_counts;
 #[path = "../../../gate/tests/it/test_machine.rs"]
 mod test_machine;
+mod watch;
 #[cfg(target_os = "linux")]
 mod work;
 mod workspace;
