@@ -89,7 +89,7 @@ pub struct Proof {
     /// In one word.
     pub standing: Standing,
     /// Each part: its name, and what was found.
-    pub parts: Vec<(String, String)>,
+    pub parts: Vec<(&'static str, String)>,
 }
 
 /// How sure it is that the log is what was recorded.

@@ -95,7 +95,8 @@ fn were(count: u64) -> String {
 }
 
 fn proof(facts: &Facts) -> (Tone, String) {
-    let part = |wanted: &str| facts.proof.parts.iter().find(|(name, _)| name == wanted).map(|(_, text)| text);
+    let part =
+        |wanted: &str| facts.proof.parts.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
     let (tone, first) = match facts.proof.standing {
         Standing::Good => (Tone::Good, "The log verifies"),
         Standing::Bad => (Tone::Bad, "The log does not verify: do not rely on this page"),
@@ -185,7 +186,7 @@ fn sections(facts: &Facts) -> Vec<Section> {
                 .proof
                 .parts
                 .iter()
-                .map(|(name, found)| vec![Cell::new(name.clone()), Cell::new(found.clone())])
+                .map(|(name, found)| vec![Cell::new(*name), Cell::new(found.clone())])
                 .collect(),
             rest: None,
         }),

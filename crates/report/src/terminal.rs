@@ -115,8 +115,11 @@ fn table(out: &mut String, table: &Table, width: usize) {
         let below: Vec<&str> =
             row.iter().skip(beside).map(String::as_str).filter(|text| !text.is_empty()).collect();
         if let Some((first, rest)) = below.split_first() {
-            let rest = rest.iter().map(|text| format!(" [{text}]")).collect::<String>();
-            let text = wrapped(&format!("{first}{rest}"), width.saturating_sub(INDENT));
+            let mut text = (*first).to_owned();
+            for more in rest {
+                let _ = write!(text, " [{more}]");
+            }
+            let text = wrapped(&text, width.saturating_sub(INDENT));
             let _ = writeln!(out, "{}", indented(&text));
         }
     }

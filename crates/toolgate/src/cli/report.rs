@@ -6,12 +6,10 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
-use toolgate_evidence::proof::AuditOutcome;
 use toolgate_evidence::proof::index::{search, time};
 use toolgate_evidence::{last_position, rfc3339};
-use toolgate_gate::dirs::Dirs;
 use toolgate_policies::POLICIES;
-use toolgate_report::{Facts, Proof, Standing, html, markdown, page, terminal};
+use toolgate_report::{Facts, html, markdown, page, terminal};
 use toolgate_workspace::Progress;
 
 use super::Out;
@@ -82,7 +80,13 @@ impl Report {
         })
         .map_err(|error| error.to_string())?;
         drop(progress);
-        facts.proof = proof(&self.home, &dirs, !self.no_transcripts)?;
+        facts.proof = standing(&self.home)?;
+        let complete = if self.no_transcripts {
+            "not compared with the agents' transcripts".to_owned()
+        } else {
+            in_one_line(&dirs).1
+        };
+        facts.proof.parts.push(("complete", complete));
         facts.finish(POLICIES.iter().map(|policy| policy.id));
         let colour = out.colour && self.output.is_none();
         let text = match self.format {
@@ -127,22 +131,6 @@ fn at(text: &str) -> Result<String, String> {
 
 fn small(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Whether the log is what was recorded, and whether every call is in it.
-fn proof(home: &HomeArgs, dirs: &Dirs, compares: bool) -> Result<Proof, String> {
-    let (outcome, found) = standing(home)?;
-    let mut parts: Vec<(String, String)> =
-        found.into_iter().map(|(name, found)| (name.to_owned(), found)).collect();
-    let complete =
-        if compares { in_one_line(dirs).1 } else { "not compared with the agents' transcripts".to_owned() };
-    parts.push(("complete".to_owned(), complete));
-    let standing = match outcome {
-        AuditOutcome::Good => Standing::Good,
-        AuditOutcome::Bad => Standing::Bad,
-        AuditOutcome::CannotTell => Standing::CannotTell,
-    };
-    Ok(Proof { standing, parts })
 }
 
 /// How wide the terminal is.

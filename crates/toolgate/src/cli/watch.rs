@@ -61,7 +61,7 @@ impl Watch {
             screen.show(&lines).map_err(|error| error.to_string())?;
             for key in screen.typed(LOOK).map_err(|error| error.to_string())? {
                 let Some(wish) = page.key(key, rows) else { continue };
-                match self.grant(&mut page, &mut screen, &dirs, &wish) {
+                match grant(&mut page, &mut screen, &dirs, &wish) {
                     Ok(true) => {}
                     Ok(false) => return Ok(ExitCode::SUCCESS),
                     Err(error) => page.tell(&error.to_string()),
@@ -76,35 +76,35 @@ impl Watch {
                 .map_err(failed)?;
         }
     }
+}
 
-    /// Does what a person wants. Whether to go on.
-    fn grant(&self, page: &mut Page, screen: &mut Screen, dirs: &Dirs, wish: &Wish) -> io::Result<bool> {
-        let own = std::env::current_exe()?;
-        let mut command = Command::new(own);
-        match wish {
-            Wish::Quit => return Ok(false),
-            Wish::Explain { seq } => {
-                let drawn = page.record(*seq).and_then(|record| drawn(command, dirs, record));
-                page.draw_call(*seq, drawn.unwrap_or_default());
-                return Ok(true);
-            }
-            Wish::Approve { code } => command.args(["approve", code]),
-            Wish::Reject { code, note } => command.args(["reject", code, note]),
-            Wish::LockOut { agent, path, root, note } => {
-                command.args(["lockout", "add", path, "--agent", agent, "--root", root, "--reason", note])
-            }
-        };
-        command.args(home_of(dirs));
-        let ended = screen.lend(|| {
-            let ended = command.status();
-            let _ = write!(io::stdout(), "\nReturn goes back to the page. ");
-            let _ = io::stdout().flush();
-            let _ = io::stdin().lock().read_line(&mut String::new());
-            ended
-        })??;
-        page.tell(if ended.success() { "done" } else { "nothing was changed" });
-        Ok(true)
-    }
+/// Does what a person wants. Whether to go on.
+fn grant(page: &mut Page, screen: &mut Screen, dirs: &Dirs, wish: &Wish) -> io::Result<bool> {
+    let own = std::env::current_exe()?;
+    let mut command = Command::new(own);
+    match wish {
+        Wish::Quit => return Ok(false),
+        Wish::Explain { seq } => {
+            let drawn = page.record(*seq).and_then(|record| drawn(command, dirs, record));
+            page.draw_call(*seq, drawn.unwrap_or_default());
+            return Ok(true);
+        }
+        Wish::Approve { code } => command.args(["approve", code]),
+        Wish::Reject { code, note } => command.args(["reject", code, note]),
+        Wish::LockOut { agent, path, root, note } => {
+            command.args(["lockout", "add", path, "--agent", agent, "--root", root, "--reason", note])
+        }
+    };
+    command.args(home_of(dirs));
+    let ended = screen.lend(|| {
+        let ended = command.status();
+        let _ = write!(io::stdout(), "\nReturn goes back to the page. ");
+        let _ = io::stdout().flush();
+        let _ = io::stdin().lock().read_line(&mut String::new());
+        ended
+    })??;
+    page.tell(if ended.success() { "done" } else { "nothing was changed" });
+    Ok(true)
 }
 
 /// These directories as options.

@@ -16,6 +16,8 @@ use toolgate_evidence::proof::{
     keys, prove, seal,
 };
 
+use toolgate_report::{Proof, Standing};
+
 use super::super::Out;
 use super::super::people::HomeArgs;
 use super::super::reconcile::{Complete, in_one_line};
@@ -106,9 +108,7 @@ pub(super) struct Verify {
 }
 
 /// What `toolgate ledger verify` says about this log, where nothing is known from elsewhere.
-pub(in super::super) fn standing(
-    home: &HomeArgs,
-) -> Result<(AuditOutcome, Vec<(&'static str, String)>), String> {
+pub(in super::super) fn standing(home: &HomeArgs) -> Result<Proof, String> {
     let verify = Verify {
         key: None,
         checkpoint: None,
@@ -119,7 +119,13 @@ pub(in super::super) fn standing(
         etc: EtcArgs::default(),
         home: home.clone(),
     };
-    verify.audit().map(|audit| (audit.outcome, said(&audit)))
+    let audit = verify.audit()?;
+    let standing = match audit.outcome {
+        AuditOutcome::Good => Standing::Good,
+        AuditOutcome::Bad => Standing::Bad,
+        AuditOutcome::CannotTell => Standing::CannotTell,
+    };
+    Ok(Proof { standing, parts: said(&audit) })
 }
 
 impl Verify {
