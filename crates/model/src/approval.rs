@@ -94,6 +94,12 @@ impl ApprovalSettings {
         self.require.max(own.copied().unwrap_or_default())
     }
 
+    /// What it takes to loosen more than one call. `concerns`: whether what a rule or a policy with this id stops would pass then.
+    pub fn required_to_loosen(&self, concerns: impl Fn(&str) -> bool) -> Require {
+        let own = self.rules.iter().filter(|(id, _)| concerns(id)).map(|(_, require)| *require).max();
+        self.require.max(own.unwrap_or_default())
+    }
+
     /// The stricter of both, in everything.
     #[must_use]
     pub fn with(mut self, other: &ApprovalSettings) -> ApprovalSettings {
@@ -204,6 +210,10 @@ mod tests {
             assert_eq!(both.required_for("destructive", "npm-publish"), Require::OtherPerson);
         }
         assert_eq!(weak.required_for("npm-publish", ""), Require::OtherPerson, "a policy by its id");
+        let to_loosen = |id: &'static str| weak.required_to_loosen(move |own| own == id);
+        assert_eq!(to_loosen("npm-publish"), Require::OtherPerson);
+        assert_eq!(to_loosen("git-clean"), Require::Terminal);
+        assert_eq!(touch.required_to_loosen(|_| true), Require::Touch);
     }
 
     #[test]

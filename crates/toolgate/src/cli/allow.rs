@@ -18,7 +18,7 @@ use toolgate_setup::allow::{Opening, OpeningTerms, SettingsChange};
 use toolgate_setup::config::nearest_on_disk;
 use toolgate_setup::this_machine;
 
-use super::people::{PlaceArgs, confirmed, record_agreed};
+use super::people::{Loosened, PlaceArgs, confirmed, record_agreed};
 use super::{LineArgs, Out};
 
 /// Open a place, or allow what a rule stops; shows what changes and asks. Only for a person at a terminal
@@ -139,7 +139,7 @@ impl Allow {
         if let Some(absent) = &absent {
             out.line(format!("{} `{absent}` is not there yet", out.paint("33", "note:")))?;
         }
-        write_agreed(out, dirs, root.as_deref(), &change, "security-warning: allow")?;
+        write_agreed(out, dirs, root.as_deref(), &[&opening], &change, "security-warning: allow")?;
         if is_trusted {
             trust(&sources.trust_note(), change.after.as_bytes())?;
         }
@@ -177,6 +177,7 @@ pub(super) fn write_agreed(
     out: &mut Out,
     dirs: &Dirs,
     root: Option<&Path>,
+    openings: &[&Opening],
     change: &SettingsChange,
     event: &str,
 ) -> Result<(), String> {
@@ -191,7 +192,7 @@ pub(super) fn write_agreed(
     // Whoever signs this elsewhere sees nothing else of it.
     let changed: Vec<&str> = diff.lines().filter(is_change).collect();
     let question = format!("Write this into {} ({})?", visible(&shown), visible(&changed.join(", ")));
-    let signer = confirmed(out, dirs, root, &diff, &question)?;
+    let signer = confirmed(out, dirs, root, &Loosened::Openings(openings), &diff, &question)?;
     let about = [("file", shown.as_str()), ("change", &diff)];
     record_agreed(dirs, event, &about, &signer)?;
     change.apply()?;

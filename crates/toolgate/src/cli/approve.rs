@@ -32,8 +32,8 @@ use super::Out;
 use super::allow::{pattern_of, print_diff, write_agreed};
 use super::check::{one_line, picture};
 use super::people::{
-    Agreement, Asked, HomeArgs, agreed_to_call, record, record_agreed, required_at, signature_of, signed,
-    user,
+    Agreement, Asked, HomeArgs, Loosened, agreed_to_call, record, record_agreed, required_at, signature_of,
+    signed, user,
 };
 
 /// What is said where no call waits under a code.
@@ -156,7 +156,7 @@ impl Approve {
         let root = Some(Path::new(&pending.subject.root)).filter(|root| root.is_absolute());
         if let Some(opening) = self.wider.opening(&dirs, pending)? {
             // INVARIANT: to open more is never had for less than the one call.
-            if *require > required_at(&dirs, root)? {
+            if *require > required_at(&dirs, root, &Loosened::Openings(&[&opening]))? {
                 return Err(format!(
                     "this call needs `{}`, and settings are opened for less: approve it without --place and --rule",
                     require.word()
@@ -168,7 +168,7 @@ impl Approve {
             let terms = OpeningTerms { reason, until: self.wider.until.clone() };
             let change = SettingsChange::plan(&dirs.config.join(FILE), &opening, &terms)?;
             print_diff(out, &change)?;
-            write_agreed(out, &dirs, root, &change, "security-warning: allow")?;
+            write_agreed(out, &dirs, root, &[&opening], &change, "security-warning: allow")?;
             out.line("have the agent try it again")?;
             return Ok(ExitCode::SUCCESS);
         }

@@ -10,7 +10,7 @@ use toolgate_model::{Require, Strength};
 use toolgate_setup::approval::{Approver as Enrolled, Approvers, is_name, key_of_file};
 
 use super::Out;
-use super::people::{HomeArgs, confirmed, record, record_agreed, required_at, user};
+use super::people::{HomeArgs, Loosened, confirmed, record, record_agreed, required_at, user};
 
 /// Manage the keys whose signatures count as approvals
 #[derive(Debug, Args)]
@@ -61,7 +61,8 @@ impl Approver {
                     return Err("a software key of your own proves no more than your terminal does: enrol a security key, or another person's key".into());
                 };
                 let known = Approvers::read(&dirs).map_err(failed)?;
-                if required_at(&dirs, None)? >= Require::Touch && known.list.is_empty() {
+                if required_at(&dirs, None, &Loosened::Everything)? >= Require::Touch && known.list.is_empty()
+                {
                     return Err(format!(
                         "nobody is enrolled whose signature the settings require; write the first line yourself, into {}:\n{} namespaces=\"toolgate\" {}",
                         known.file.display(),
@@ -72,7 +73,7 @@ impl Approver {
                 let fingerprint = enrolled.key.fingerprint();
                 let question =
                     format!("Enrol {fingerprint} of {}, strength {}?", enrolled.name, strength.word());
-                let signer = confirmed(out, &dirs, None, "", &question)?;
+                let signer = confirmed(out, &dirs, None, &Loosened::Everything, "", &question)?;
                 let about = [("name", enrolled.name.as_str()), ("key", &fingerprint)];
                 record_agreed(&dirs, "security-warning: approver add", &about, &signer)?;
                 let is_new = Approvers::add(&dirs, &enrolled).map_err(failed)?;

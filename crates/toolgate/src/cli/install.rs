@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
-use super::people::{confirmed, record_agreed, required_at};
+use super::people::{Loosened, confirmed, record_agreed, required_at};
 use super::{LineArgs, Out, team_rules};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
@@ -320,14 +320,14 @@ impl Uninstall {
         if let Some(why) = below_agent().filter(|_| !self.dry_run) {
             return Err(format!("only a person can do this: {why}"));
         }
-        let require = required_at(&line.dirs, None)?;
+        let require = required_at(&line.dirs, None, &Loosened::Everything)?;
         if require > Require::Terminal && !self.dry_run && work.plans.iter().any(Plan::changes) {
             let changes = work.plans.iter().flat_map(|plan| &plan.files).filter(|file| file.changes());
             let files: Vec<String> = changes.map(|file| file.target.display().to_string()).collect();
             let files = files.join(", ");
             let diff: String = work.plans.iter().map(Plan::diff).collect();
             let question = format!("Take the registrations out of {files}?");
-            let agreement = confirmed(out, &line.dirs, None, &diff, &question)?;
+            let agreement = confirmed(out, &line.dirs, None, &Loosened::Everything, &diff, &question)?;
             record_agreed(&line.dirs, "security-warning: uninstall", &[("file", &files)], &agreement)?;
         }
         let words = Words { question: "Remove it?", nothing: "holds no registration", done: "removed" };

@@ -11,7 +11,7 @@ use toolgate_model::Places;
 use toolgate_team::{Lockouts, NewLockout, TeamCopy, Which};
 
 use super::Out;
-use super::people::{PlaceArgs, confirmed, person, record, record_agreed};
+use super::people::{Loosened, PlaceArgs, confirmed, person, record, record_agreed};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::failure::DEADLINE;
 use toolgate_gate::team::lockout_files;
@@ -149,7 +149,7 @@ fn clear(
         (None, None) => return Err("name an artifact, or an agent with --agent".into()),
     };
     let root = places.root.as_ref().map(|root| root.physical.as_path());
-    let signer = confirmed(out, &dirs, root, "", &format!("Clear {}?", visible(&what)))?;
+    let signer = confirmed(out, &dirs, root, &Loosened::NoRule, "", &format!("Clear {}?", visible(&what)))?;
     let cleared = Lockouts::clear(&files, which, &person(), SystemTime::now(), Instant::now() + DEADLINE)
         .map_err(|error| error.to_string())?;
     if cleared.locked.is_empty() {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 
 use super::Out;
-use super::people::{PlaceArgs, confirmed, record, record_agreed};
+use super::people::{Loosened, PlaceArgs, confirmed, record, record_agreed};
 use toolgate_gate::pause;
 
 /// Switch the gate off in this worktree for a while; only for a person at a terminal
@@ -46,7 +46,7 @@ impl Pause {
         );
         out.line(&warning)?;
         let question = format!("Switch the gate off in {shown} for {minutes} minutes?");
-        let signer = confirmed(out, &dirs, Some(&root.physical), &warning, &question)?;
+        let signer = confirmed(out, &dirs, Some(&root.physical), &Loosened::Everything, &warning, &question)?;
         // The record comes first: a gate that is off without anyone knowing is what must not be.
         let length = minutes.to_string();
         let about = [("directory", shown.as_str()), ("minutes", &length)];

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use clap::Args;
 use toolgate_evidence::{Draft, Ledger, due};
 use toolgate_model::{Call, Phase, Places, Require, Strength};
+use toolgate_policies::{POLICIES, Settings};
 use toolgate_secrets::redact;
 
 use super::{Out, layers_of};
@@ -19,6 +20,7 @@ use toolgate_gate::sealing::start_if_due;
 use toolgate_gate::settings::SettingsSources;
 use toolgate_gate::store::write_private;
 use toolgate_gate::{options::SessionOptions, session};
+use toolgate_setup::allow::Opening;
 use toolgate_setup::approval::password::signed_with_password;
 use toolgate_setup::approval::{
     About, Approvers, NAMESPACE, Signer, Statement, dearmoured, key_of_file, sign_at_terminal, signer,
@@ -165,10 +167,11 @@ pub(super) fn confirmed(
     out: &mut Out,
     dirs: &Dirs,
     root: Option<&Path>,
+    loosened: &Loosened<'_>,
     shown: &str,
     question: &str,
 ) -> Result<Agreement, String> {
-    let require = required_at(dirs, root)?;
+    let require = required_at(dirs, root, loosened)?;
     let about = About::Command { what: question.to_owned() };
     let shown = if shown.is_empty() { question.to_owned() } else { format!("{shown}\n{question}") };
     let statement = Statement::new(about, &user(), &shown, SystemTime::now(), SHORT)
@@ -180,12 +183,41 @@ pub(super) fn confirmed(
 /// How long a statement holds that is used at once.
 const SHORT: Duration = Duration::from_mins(15);
 
-/// What the settings of a place require of a person.
-pub(super) fn required_at(dirs: &Dirs, root: Option<&Path>) -> Result<Require, String> {
+/// What would pass afterwards, besides single calls: `[approval.rules]` asks for more by what that is.
+pub(super) enum Loosened<'a> {
+    /// Nothing that a rule or a policy stops.
+    NoRule,
+    /// Places, which any policy may close, and rules.
+    Openings(&'a [&'a Opening]),
+    /// Everything.
+    Everything,
+}
+
+impl Loosened<'_> {
+    fn concerns(&self, id: &str) -> bool {
+        let is_policy = || POLICIES.iter().any(|policy| policy.id == id);
+        let names = |opening: &&Opening| matches!(opening, Opening::Rules { ids, .. } if ids.iter().any(|own| own == id));
+        match self {
+            Loosened::NoRule => false,
+            Loosened::Openings(openings) => is_policy() || openings.iter().any(names),
+            Loosened::Everything => true,
+        }
+    }
+}
+
+/// What the settings of a place require of a person who loosens this.
+///
+/// INVARIANT: to open more is never had for less than to approve one call.
+pub(super) fn required_at(
+    dirs: &Dirs,
+    root: Option<&Path>,
+    loosened: &Loosened<'_>,
+) -> Result<Require, String> {
     let place = root.map(PlaceArgs::at).unwrap_or_default();
     let places = place.places(dirs)?;
     let layers = layers_of(&SettingsSources::of(dirs, &places, None, "worktree"))?;
-    Ok(layers.iter().map(|layer| layer.approval.require).max().unwrap_or(Require::Nobody))
+    let required = |layer: &Settings| layer.approval.required_to_loosen(|id| loosened.concerns(id));
+    Ok(layers.iter().map(required).max().unwrap_or(Require::Nobody))
 }
 
 /// Has a person agree to a statement: the one way by which anything is loosened.
@@ -244,7 +276,7 @@ pub(super) fn agreed_to_call(
             }
             signed(asked, statement, &signature_of(Path::new(&path))?)
         }
-        Require::Nobody => Err("the settings let nobody do this (`[approval] require = \"nobody\"`)".into()),
+        Require::Nobody => Err("the settings let nobody do this (`nobody` in `[approval]`)".into()),
     }
 }
 

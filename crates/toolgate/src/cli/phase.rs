@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use toolgate_model::TeamPhase;
 
 use super::Out;
-use super::people::{PlaceArgs, confirmed, record_agreed};
+use super::people::{Loosened, PlaceArgs, confirmed, record_agreed};
 use toolgate_gate::store::write_private;
 use toolgate_gate::team::phase_file;
 
@@ -56,14 +56,21 @@ impl Phase {
             }
             Command::Set { phase, .. } => {
                 let question = format!("Set the phase of this repository's team to {phase}?");
-                let signer = confirmed(out, &dirs, root, "", &question)?;
+                let signer = confirmed(out, &dirs, root, &Loosened::NoRule, "", &question)?;
                 write_private(&file, format!("{phase}\n").as_bytes()).map_err(failed)?;
                 record_agreed(&dirs, "phase-set", &[("name", phase)], &signer)?;
                 out.line(format!("the team is in {phase}"))?;
             }
             Command::Clear { .. } => {
                 // Whoever said that a team is still to be agreed to has closed something.
-                let signer = confirmed(out, &dirs, root, "", "Leave the phase to each session again?")?;
+                let signer = confirmed(
+                    out,
+                    &dirs,
+                    root,
+                    &Loosened::NoRule,
+                    "",
+                    "Leave the phase to each session again?",
+                )?;
                 match fs::remove_file(&file) {
                     Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
                     _ => {}

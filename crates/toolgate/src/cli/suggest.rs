@@ -112,7 +112,8 @@ impl Suggest {
             out.line("nothing was written; `toolgate suggest --apply` asks you, and writes it")?;
             return Ok(ExitCode::SUCCESS);
         }
-        write_agreed(out, &options.dirs, finder.root(), &change, "security-warning: suggest")?;
+        let openings: Vec<&Opening> = entries.iter().map(|(opening, _)| opening).collect();
+        write_agreed(out, &options.dirs, finder.root(), &openings, &change, "security-warning: suggest")?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::allow::trust;
-use super::people::{PlaceArgs, confirmed, record_agreed};
+use super::people::{Loosened, PlaceArgs, confirmed, record_agreed};
 use super::{LineArgs, Out};
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
@@ -81,9 +81,13 @@ impl Trust {
             let text = visible(&String::from_utf8_lossy(bytes)).trim_end().to_owned();
             out.line(&text)?;
             out.line("")?;
-            let question =
-                format!("Let {} loosen rules for all worktrees of this repository?", file.display());
-            let signer = confirmed(out, &options.dirs, Some(root), &text, &question)
+            // Whoever signs this elsewhere sees nothing else of it.
+            let question = format!(
+                "Let {} (SHA-256 {}) loosen rules for all worktrees of this repository?",
+                file.display(),
+                digest(bytes)
+            );
+            let signer = confirmed(out, &options.dirs, Some(root), &Loosened::Everything, &text, &question)
                 .map_err(|why| format!("not trusted: {why}"))?;
             agreed.push((file.display().to_string(), bytes, signer));
         }

@@ -323,6 +323,28 @@ fn settings_can_require_more_and_forbid() {
 }
 
 #[test]
+fn to_open_more_is_never_had_for_less_than_one_call() {
+    let desk = Desk::new();
+    write(&desk.machine.user_settings(), "[approval]\nrules.git-reset-hard = \"nobody\"\n");
+    write(&desk.top.join("toolgate.toml"), "[rules]\ngit-reset-hard = \"allow\"\n");
+    for words in [
+        &["allow", "rule", "git-reset-hard"][..],
+        &["allow", "program", "git"],
+        &["pause", "--no-hooks"],
+        &["trust"],
+    ] {
+        let refused = desk.types_yes(words);
+        assert_eq!(refused.code(), Some(1), "{refused:?}");
+        assert!(refused.stdout.contains("let nobody do this"), "{refused:?}");
+    }
+    let place = desk.machine.dir("elsewhere");
+    for words in [&["allow", "rule", "git-clean"][..], &["allow", "read", place.to_str().unwrap()]] {
+        let other = desk.types_yes(words);
+        assert_eq!(other.code(), Some(0), "another matter: {other:?}");
+    }
+}
+
+#[test]
 fn another_person_signs_with_a_key_of_their_own() {
     if !have("sh", &["-c", "command -v ssh-keygen"]) {
         return;
@@ -503,7 +525,10 @@ fn an_approval_can_open_the_place_or_the_rule_that_stops_the_call() {
     assert!(no.code() == Some(1) && !desk.machine.user_settings().exists(), "{no:?}");
     write(&desk.machine.user_settings(), "[approval]\nrules.git-reset-hard = \"touch\"\n");
     let weak = desk.types_yes(&["approve", &code, "--rule", "git-reset-hard"]);
-    assert!(weak.code() == Some(1) && weak.stdout.contains("this call needs `touch`"), "{weak:?}");
+    assert!(
+        weak.code() == Some(1) && weak.stdout.contains("no security key of yours is enrolled"),
+        "{weak:?}"
+    );
     fs::remove_file(desk.machine.user_settings()).unwrap();
     let opened = desk.types_yes(&["approve", &code, "--rule", "git-reset-hard", "--until", "2999-12-31"]);
     assert_eq!(opened.code(), Some(0), "{opened:?}");

@@ -740,7 +740,7 @@ fn a_pause_expires_and_is_never_longer_than_eight_hours() {
     let squad = Squad::new();
     let session = squad.coordinator("c1");
     let answer = squad.on_terminal(&squad.main, "pause --no-hooks --minutes 481", "yes\n");
-    assert_eq!(answer.code(), Some(2), "{answer:?}");
+    assert_eq!(answer.code(), Some(64), "{answer:?}");
     assert_eq!(squad.on_terminal(&squad.main, "pause --no-hooks", "yes\n").code(), Some(0));
     let note = fs::read_dir(squad.machine.state().join("paused")).unwrap().next().unwrap().unwrap().path();
     let until: u64 = fs::read_to_string(&note).unwrap().trim().parse().unwrap();

@@ -8,7 +8,7 @@ use toolgate_evidence::proof::index::time;
 use toolgate_evidence::proof::{erase, prune};
 
 use super::super::Out;
-use super::super::people::{Agreement, HomeArgs, confirmed, person, seal_soon};
+use super::super::people::{Agreement, HomeArgs, Loosened, confirmed, person, seal_soon};
 
 /// Drop old files of the log
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ impl Prune {
         let dirs = self.home.dirs()?;
         let question =
             format!("The files of the log whose records are all older than {before} are removed for good.");
-        let agreement = confirmed(out, &dirs, None, "", &question)?;
+        let agreement = confirmed(out, &dirs, None, &Loosened::NoRule, "", &question)?;
         agreement.keep(&dirs)?;
         let dropped = prune(&dirs.state, &before, &who(&agreement, &person()), now)
             .map_err(|error| error.to_string())?;
@@ -59,7 +59,7 @@ impl Erase {
             "The text of record {} is erased for good; its number, time and decision stay.",
             self.seq
         );
-        let agreement = confirmed(out, &dirs, None, "", &question)?;
+        let agreement = confirmed(out, &dirs, None, &Loosened::NoRule, "", &question)?;
         agreement.keep(&dirs)?;
         erase(&dirs.state, self.seq, &who(&agreement, &person()), SystemTime::now())
             .map_err(|error| error.to_string())?;
