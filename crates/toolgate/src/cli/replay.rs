@@ -17,7 +17,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, SystemTime};
 
@@ -269,35 +269,43 @@ impl Work<'_> {
 
     /// The calls of the log that no transcript holds. Those that one holds are compared with their verdict of then.
     fn log(&self, judged: &AlreadyJudged, wants: &(dyn Fn(&str) -> bool + Sync)) -> Result<Report, String> {
-        let ledger = Ledger::at(&self.options.dirs.state);
-        let lines = ledger.lines(Part::All).map_err(|error| error.to_string())?;
         let (sender, receiver) = mpsc::sync_channel::<Vec<Vec<u8>>>(WAITING);
-        let receiver = Mutex::new(receiver);
+        let receiver = Arc::new(Mutex::new(receiver));
         thread::scope(|scope| {
-            let some = || self.some_of_log(&receiver, judged, wants);
-            let started = (0..Self::threads()).map(|_| scope.spawn(some)).collect();
-            let mut batch = Vec::with_capacity(LINES);
-            let mut unreadable = None;
-            for line in lines {
-                match line {
-                    Ok(line) if line.ending == Ending::Whole => batch.push(line.bytes),
-                    // What a crash left is no record.
-                    Ok(_) => {}
-                    Err(error) => {
-                        unreadable = Some(error.to_string());
-                        break;
-                    }
-                }
-                if batch.len() == LINES && sender.send(std::mem::take(&mut batch)).is_err() {
+            let some = |receiver: Arc<_>| scope.spawn(move || self.some_of_log(&receiver, judged, wants));
+            let started = (0..Self::threads()).map(|_| some(Arc::clone(&receiver))).collect();
+            // Theirs alone: with the last of them it ends, and so does whoever sends to it.
+            drop(receiver);
+            // A thread of its own: what the main thread asks for and another gives back stays taken (see `toolgate-arena`).
+            let reader = scope.spawn(move || self.read_log(&sender));
+            let mut whole = self.joined(started)?;
+            whole.unread_files.extend(reader.join().unwrap_or_else(|_| Err("it failed inside".into()))?);
+            Ok(whole)
+        })
+    }
+
+    /// Hands the lines of the log to the threads. What could not be read of it.
+    fn read_log(&self, sender: &mpsc::SyncSender<Vec<Vec<u8>>>) -> Result<Option<String>, String> {
+        let ledger = Ledger::at(&self.options.dirs.state);
+        let mut batch = Vec::with_capacity(LINES);
+        let mut unreadable = None;
+        for line in ledger.lines(Part::All).map_err(|error| error.to_string())? {
+            match line {
+                Ok(line) if line.ending == Ending::Whole => batch.push(line.bytes),
+                // What a crash left is no record.
+                Ok(_) => {}
+                Err(error) => {
+                    unreadable = Some(error.to_string());
                     break;
                 }
             }
-            let _ = sender.send(batch);
-            drop(sender);
-            let mut whole = self.joined(started)?;
-            whole.unread_files.extend(unreadable);
-            Ok(whole)
-        })
+            if batch.len() == LINES && sender.send(std::mem::take(&mut batch)).is_err() {
+                return Ok(unreadable);
+            }
+        }
+        // Where nobody listens any more a thread has failed, and its own result says so.
+        let _ = sender.send(batch);
+        Ok(unreadable)
     }
 
     /// What one thread does with the log.
