@@ -35,6 +35,7 @@ pub(crate) fn promise(row: Row) -> Truth {
         Row::Temporary | Row::Long | Row::Plan | Row::SavedOutput | Row::Isolated | Row::Added => Truth::Runs,
         Row::Resumed => Truth::Denied,
         Row::Contained => Truth::Contained,
+        Row::Approved => Truth::Once,
         Row::Rewrite => Truth::Rewritten,
         Row::SecretOutput
         | Row::SecretRead

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use toolgate_rehearsal::run::{Ran, run};
 use toolgate_rehearsal::stage::Stage;
+use toolgate_rehearsal::terminal::{IN_SESSION, conversation};
 
 use crate::managed;
 
@@ -63,6 +64,19 @@ impl<'a> Gate<'a> {
     pub(crate) fn ask(&self, words: &[&str]) -> Result<Ran, String> {
         run(self.command(Scope::User).args(words), &self.stage.tmp(), SOON, || false)
             .map_err(|error| format!("toolgate {}: {error}", words.join(" ")))
+    }
+
+    /// What a person does at a terminal of their own about the first call that waits. What was shown; an error where it is not approved.
+    pub(crate) fn approve_first(&self) -> Result<String, String> {
+        let pending = self.ask(&["pending"])?.output;
+        let code = pending.split_whitespace().next().ok_or("nothing waits")?;
+        let mut command = self.stage.command(IN_SESSION[0]);
+        command.args(&IN_SESSION[1..]).arg(&self.binary).args(["approve", code]);
+        match conversation(command, &[("Type yes:", "yes\n")], SOON) {
+            Ok((Some(0), shown)) => Ok(shown),
+            Ok((_, shown)) => Err(shown),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     fn carry_out(&self, what: &str, command: &mut Command) -> Result<(), String> {

@@ -12,6 +12,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
+mod approved;
 mod contained;
 mod expected;
 mod gate;
@@ -285,7 +286,8 @@ impl<'a> Crew<'a> {
             let casting = Casting { part, mode, added: added.as_deref(), resumed, ..casting };
             client.start(&casting, "Do what you have to do.", &mut command);
             command.current_dir(start.unwrap_or_else(|| row.start(&stage)));
-            let end = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&gate)).map_err(text)?;
+            let end = run(&mut command, &stage.tmp(), client.limit(), || row.enough(&stage, &gate))
+                .map_err(text)?;
             if let Some(name) = registered {
                 gate.tell(&["agent", "remove", name])?;
             }

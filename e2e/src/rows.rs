@@ -10,6 +10,7 @@ use toolgate_rehearsal::model::{SUB_AGENT, Script, Seen, Turn};
 use toolgate_rehearsal::run::Ran;
 use toolgate_rehearsal::stage::Stage;
 
+use crate::approved;
 use crate::contained;
 use crate::expected::promise;
 use crate::gate::{Gate, Scope};
@@ -95,6 +96,8 @@ pub(crate) enum Row {
     Resumed,
     /// What is asked about is asked, or denied, in every permission mode.
     Asked,
+    /// What a person approves runs once.
+    Approved,
     /// The directory of the session cannot be closed.
     Closed,
     /// Nor moved.
@@ -122,7 +125,7 @@ pub(crate) enum Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 38] = [
+pub(crate) const ROWS: [Row; 39] = [
     Row::Allowed,
     Row::Write,
     Row::Shell,
@@ -149,6 +152,7 @@ pub(crate) const ROWS: [Row; 38] = [
     Row::Added,
     Row::Resumed,
     Row::Asked,
+    Row::Approved,
     Row::Closed,
     Row::Moved,
     Row::Reconciled,
@@ -195,6 +199,8 @@ pub(crate) enum Truth {
     Denied,
     /// What may be done was done, and what may not was not.
     Contained,
+    /// It was done as often as a person approved it.
+    Once,
     /// It was done from the root.
     Rewritten,
     /// It was done, and the model saw all of it but what it must not see.
@@ -257,6 +263,7 @@ impl Row {
             Row::Added => "added",
             Row::Resumed => "resumed",
             Row::Asked => "asked",
+            Row::Approved => "approved",
             Row::Closed => "closed",
             Row::Moved => "moved",
             Row::Reconciled => "reconciled",
@@ -301,6 +308,7 @@ impl Row {
             Row::Added => "directory added (`[[scope]]`)",
             Row::Resumed => "resumed in another worktree",
             Row::Asked => "asked about, in every mode",
+            Row::Approved => "approved by a person",
             Row::Closed => "session's directory closed",
             Row::Moved => "session's directory moved",
             Row::Reconciled => "every call of the transcript in the log",
@@ -339,8 +347,12 @@ impl Row {
         promise(self) == Truth::Fails
     }
 
-    /// Whether a client has been waited for long enough: its gate was asked, and it has not given up on it since.
-    pub(crate) fn enough(self, gate: &Gate<'_>) -> bool {
+    /// What a person does while the client runs. Whether it has been waited for long enough: its gate was asked, and it has not given up
+    /// on it since.
+    pub(crate) fn enough(self, stage: &Stage, gate: &Gate<'_>) -> bool {
+        if self == Row::Approved {
+            approved::answer(stage, gate);
+        }
         self == Row::Hang && gate.asked().is_some_and(|ago| ago >= PATIENCE)
     }
 
@@ -367,6 +379,7 @@ impl Row {
                 Ok(())
             }
             Row::Contained => contained::stand(stage),
+            Row::Approved => approved::stand(stage),
             Row::Coordinator | Row::Lockout | Row::AskLimit | Row::Told => team::stand(stage, client),
             Row::Off | Row::OffManaged => {
                 for (file, text) in client.disarm() {
@@ -419,6 +432,7 @@ impl Row {
             Row::Off | Row::OffManaged => (vec![write_outside, write_inside], vec![]),
             Row::Shell => (vec![Act::Shell("echo x > ../../outside/file.txt")], vec![]),
             Row::Contained => return contained::takes(client),
+            Row::Approved => return approved::takes(client),
             Row::Rewrite => (vec![Act::Shell("pwd > where.txt")], vec![]),
             Row::SubAgent => (vec![Act::Delegate(&prompt)], vec![write_outside, write_inside]),
             Row::Mcp => (vec![Act::Touch(&outside), Act::Touch(&inside)], vec![]),
@@ -509,6 +523,7 @@ impl Row {
             }
             Row::Reconciled => log::judge(client, stage, gate, seen, ran),
             Row::Contained => contained::judge(stage, seen, ran),
+            Row::Approved => approved::judge(stage, seen, ran),
             Row::Coordinator => team::judge_coordinator(stage, seen, ran),
             Row::Lockout => team::judge_lockout(stage, seen, ran),
             Row::AskLimit => team::judge_questions(stage, seen, ran),

@@ -77,6 +77,7 @@ fn words(row: Row, truth: &Truth) -> String {
         Truth::Rewritten => "rewritten",
         Truth::Redacted => "redacted",
         Truth::Contained => "contained",
+        Truth::Once => "runs once",
         Truth::Complete => "complete",
         Truth::Open if row == Row::Reconciled => "not complete",
         Truth::Answered => "answered by the gate",

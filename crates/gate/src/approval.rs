@@ -15,7 +15,8 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use toolgate_evidence::Digest;
 use toolgate_model::{
-    ActivationState, Approval, Call, Facts, Json, Objection, PersonsWord, Phase, Require, TeamPhase, Verdict,
+    Action, ActivationState, Approval, Call, Facts, Json, Objection, PersonsWord, Phase, Require, TeamPhase,
+    Verdict,
 };
 use toolgate_secrets::redact;
 
@@ -48,6 +49,10 @@ pub const PENDING: &str = "approvals/pending";
 pub const ANSWERS: &str = "approvals/answers";
 /// Below the state directory: the uses of approvals.
 pub const USED: &str = "approvals/used";
+/// Below the state directory: calls that an approval has let through, by what their hosts may ask permission for next.
+const PASSING: &str = "approvals/passing";
+/// So many of these are kept; the oldest goes first.
+const MOST_PASSING: usize = 256;
 
 /// What an approval is bound to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +107,41 @@ pub fn action_of(call: &Call<'_>) -> String {
 /// What a call does by its host's word, as a text.
 pub fn action_text(call: &Call<'_>) -> String {
     format!("{:?}", call.action)
+}
+
+/// What a host may ask permission for once this call was announced. Some ask in other words than they announced it, and file by file: the
+/// tool and its parameters have other names then.
+fn permissions(subject: &Subject, call: &Call<'_>) -> Vec<String> {
+    let texts = match &call.action {
+        Action::Shell { command: Some(command), .. } => vec![format!("shell {command}")],
+        Action::Files(files) => files.iter().map(|file| format!("file {:?}", file.path)).collect(),
+        _ => vec![format!("input {}", subject.input)],
+    };
+    let Subject { host, session, agent, root, .. } = subject;
+    let name = |text: String| name_for(format!("{:?}", [host, session, agent, root, &text]).as_bytes(), 64);
+    texts.into_iter().map(name).collect()
+}
+
+/// Notes that an approval has let this call through, for when its host asks permission for it.
+fn note_passing(state: &Path, subject: &Subject, call: &Call<'_>) {
+    let directory = state.join(PASSING);
+    // Without the note the permission is denied, and the person is asked again.
+    let Ok(bytes) = serde_json::to_vec(subject) else { return };
+    for name in permissions(subject, call) {
+        let _ = write_private(&directory.join(name), &bytes);
+    }
+    keep_newest(&directory, MOST_PASSING);
+}
+
+/// The call that was announced and approved, and that its host now asks permission for in these words.
+fn announced(machine: &dyn Machine, state: &Path, subject: &Subject, call: &Call<'_>) -> Option<Subject> {
+    let read = |name: String| {
+        let bytes = machine.world().read(&state.join(PASSING).join(name), LONGEST_NOTE).ok()?;
+        serde_json::from_slice::<Subject>(&bytes).ok()
+    };
+    let mut subjects = permissions(subject, call).into_iter().map(read);
+    let first = subjects.next()??;
+    subjects.all(|other| other.as_ref() == Some(&first)).then_some(first)
 }
 
 /// A call that waits for a person's word.
@@ -239,12 +279,21 @@ pub(crate) fn heard(
     if !is_asked || !verdict.is_approvable() {
         return Ok(verdict);
     }
-    let Some(subject) = Subject::of(call, surroundings) else { return Ok(verdict) };
-    let Some(name) = subject.name() else { return Ok(verdict) };
-    // The one look. What is not there or cannot be read lets nothing pass.
-    let Ok(bytes) = machine.world().read(&options.dirs.state.join(ANSWERS).join(name), LONGEST_ANSWER) else {
-        return Ok(verdict);
+    let Some(mut subject) = Subject::of(call, surroundings) else { return Ok(verdict) };
+    let state = &options.dirs.state;
+    let answer = |subject: &Subject| {
+        machine.world().read(&state.join(ANSWERS).join(subject.name()?), LONGEST_ANSWER).ok()
     };
+    // The one look. What is not there or cannot be read lets nothing pass.
+    let mut answered = answer(&subject);
+    if answered.is_none()
+        && call.phase == Phase::Permission
+        && let Some(announced) = announced(machine, state, &subject, call)
+    {
+        answered = answer(&announced);
+        subject = announced;
+    }
+    let Some(bytes) = answered else { return Ok(verdict) };
     let hearing = |word: &PersonsWord| decide(call, surroundings, facts, Some(word));
     if let Ok(rejection) = serde_json::from_slice::<Rejection>(&bytes) {
         let Rejection { rejected_by: by, note, until } = rejection;
@@ -252,16 +301,25 @@ pub(crate) fn heard(
         return Ok(if holds { hearing(&PersonsWord::Rejected { by, note }) } else { verdict });
     }
     let setup = machine.setup().ok_or(Failure::NeedsSetup)?;
-    let Some(Verified { approval, uses }) = setup.approval(machine, &options.dirs, &subject, &bytes) else {
+    let Some(Verified { mut approval, uses }) = setup.approval(machine, &options.dirs, &subject, &bytes)
+    else {
         return Ok(verdict);
     };
+    if call.phase == Phase::Permission {
+        // The parameters of a permission have other names, and what is objected to is the same.
+        let objected = verdict.findings().iter().map(Objection::of);
+        let renamed = objected.filter(|own| approval.objections.iter().any(|shown| shown.is_about(own)));
+        let renamed: Vec<Objection> = renamed.collect();
+        approval.objections.extend(renamed);
+    }
     let mut word = PersonsWord::Approved(approval.clone());
     if hearing(&word).approval().is_none() {
         return Ok(verdict);
     }
     // The host asks for permission after the call was announced, and that took the use.
     if call.phase == Phase::Before {
-        let Some(number) = taken(&options.dirs.state, &approval.nonce, uses) else { return Ok(verdict) };
+        let Some(number) = taken(state, &approval.nonce, uses) else { return Ok(verdict) };
+        note_passing(state, &subject, call);
         word = PersonsWord::Approved(Approval { number, ..approval });
     }
     Ok(hearing(&word))

@@ -143,14 +143,19 @@ impl Objection {
         }
     }
 
+    /// Whether another one is about the same thing, whatever its parameter is called, and no stricter.
+    pub fn is_about(&self, other: &Objection) -> bool {
+        self.policy == other.policy
+            && self.rule == other.rule
+            && self.kind == other.kind
+            && self.path == other.path
+            && self.decision >= other.decision
+    }
+
     /// Whether this finding objects to the same thing, and no more strictly.
     pub fn covers(&self, finding: &Finding) -> bool {
-        self.policy == finding.policy
-            && self.rule == finding.rule
-            && self.kind == finding.kind
-            && self.param == finding.param
-            && self.path == finding.path
-            && self.decision >= finding.decision
+        let own = Objection::of(finding);
+        self.param == own.param && self.is_about(&own)
     }
 }
 

@@ -12,3 +12,4 @@ pub mod mcp;
 pub mod model;
 pub mod run;
 pub mod stage;
+pub mod terminal;

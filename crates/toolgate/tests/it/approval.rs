@@ -201,6 +201,48 @@ fn a_question_can_be_approved_too_and_the_permission_that_follows_takes_no_use()
     assert_eq!(desk.try_it().word(), "ask", "and the next call needs another");
 }
 
+/// Copilot announces a call with all of its input, and asks permission in other words: for a command alone, and for each file of an edit.
+#[test]
+fn a_permission_in_other_words_than_the_call_was_announced_in_passes_with_it() {
+    let desk = Desk::new();
+    let other = desk.machine.dir("elsewhere").join("notes.md");
+    write(&other, "old\n");
+    let hook = |event: &str, named: &str, tool: &str, input: &Value| {
+        let sent = json!({"sessionId": "s", "timestamp": 1, "cwd": desk.top, "toolName": tool, named: input});
+        desk.machine.hook("copilot").args(["--event", event]).run(&sent.to_string())
+    };
+    let announced = |tool: &str, input: &Value| hook("preToolUse", "toolArgs", tool, input);
+    let asked = |tool: &str, input: &Value| hook("permissionRequest", "toolInput", tool, input);
+    for (tool, input, permission, words, others) in [
+        (
+            "bash",
+            json!({"command": COMMAND, "description": "start over"}),
+            "bash",
+            json!({"command": COMMAND}),
+            json!({"command": "git reset --hard HEAD"}),
+        ),
+        (
+            "edit",
+            json!({"path": other, "old_str": "old", "new_str": "new"}),
+            "edit",
+            json!({"file_path": other, "diff": "-old\n+new\n"}),
+            json!({"file_path": other.with_file_name("keys.md"), "diff": "-old\n+new\n"}),
+        ),
+    ] {
+        let denied = announced(tool, &input);
+        let code = code_in(&denied.stdout).unwrap_or_else(|| panic!("{denied:?}"));
+        assert!(asked(permission, &words).stdout.contains("deny"), "nobody has approved it");
+        assert_eq!(desk.types_yes(&["approve", &code]).code(), Some(0));
+        assert!(asked(permission, &words).stdout.contains("deny"), "it was not announced since");
+        let passed = announced(tool, &input);
+        assert_eq!((passed.code(), passed.stdout.as_str()), (Some(0), ""), "{passed:?}");
+        assert!(asked(permission, &others).stdout.contains("deny"), "{others}");
+        let permitted = asked(permission, &words);
+        assert_eq!((permitted.code(), permitted.stdout.as_str()), (Some(0), ""), "{permitted:?}");
+        assert!(announced(tool, &input).stdout.contains("deny"), "it is used");
+    }
+}
+
 #[test]
 fn forged_edited_and_expired_approvals_let_nothing_pass() {
     let desk = Desk::new();
@@ -681,10 +723,16 @@ fn a_call_that_nothing_is_objected_to_pays_nothing() {
 fn input_and_output_have_to_be_the_same_terminal() {
     let desk = Desk::new();
     let code = desk.stopped();
-    let (one, other) = (Terminal::new(), Terminal::new());
+    let (one, other) = (Terminal::new().unwrap(), Terminal::new().unwrap());
     let hook = desk.toolgate(&["approve", &code]).under(&crate::support::terminal::IN_SESSION);
-    let child = hook.command().stdin(one.side()).stdout(other.side()).stderr(Stdio::piped()).spawn().unwrap();
-    let shown = [one.typing("yes\n"), other.typing("")];
+    let child = hook
+        .command()
+        .stdin(one.side().unwrap())
+        .stdout(other.side().unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let shown = [one.typing("yes\n").unwrap(), other.typing("").unwrap()];
     let started = Instant::now();
     let output = child.wait_with_output().unwrap();
     assert!(started.elapsed() < Duration::from_secs(20));

@@ -242,13 +242,17 @@ impl Scene {
         }
         let path = format!("{}:/usr/bin:/bin", self.machine.home().join(".local/bin").display());
         let shell = self.machine.toolgate().env("PATH", path).cwd(&self.worktree);
-        let terminal = Terminal::new();
+        let terminal = Terminal::new().unwrap();
         let shell = shell.env("GIT_CONFIG_GLOBAL", "/dev/null").instead(&["bash", "-c", &script]);
         let mut shell = shell.under(&IN_SESSION).command();
         let started = Instant::now();
-        let child =
-            shell.stdin(terminal.side()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let _shown = terminal.typing(&"yes\n".repeat(block.steps.len()));
+        let child = shell
+            .stdin(terminal.side().unwrap())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _shown = terminal.typing(&"yes\n".repeat(block.steps.len())).unwrap();
         let answer = Answer::within(LONGEST_BLOCK, child, started);
         let said = answer.stdout.replace(self.machine.home().to_str().unwrap(), "/home/dev");
         let mut results = Vec::new();
