@@ -1,4 +1,5 @@
 //! The analysis from outside, held to its budget.
 
+mod large;
 mod support;
 mod worst;

@@ -5,8 +5,9 @@ use toolgate_arena::Counting;
 use toolgate_effects::{Analysis, MAX_WORK, Scene, analyse};
 use toolgate_model::{Effect, Gap, Unknown, World};
 
+use crate::large::LargeDisk;
+use crate::support::LongDisk;
 use crate::support::commands::{commands, numbered};
-use crate::support::{LargeDisk, LongDisk};
 
 #[global_allocator]
 static MEMORY: Counting = Counting::new();
