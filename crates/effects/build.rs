@@ -407,6 +407,17 @@ impl Tables {
                 "unknown" => "Stored { what: What::Unknown, path: Text(0) }".to_owned(),
                 "foreign" => "Stored { what: What::Foreign, path: Text(0) }".to_owned(),
                 other => match other.split_once(' ') {
+                    Some((name, setting)) if PATHS.contains(&name) && setting.starts_with('@') => {
+                        let setting = setting[1..].trim();
+                        if setting.split(' ').count() != 2 {
+                            return Err(format!("`{other}` does not name files and a key"));
+                        }
+                        format!(
+                            "Stored {{ what: What::Setting({}), path: {} }}",
+                            kind(name)?,
+                            self.text(setting)?
+                        )
+                    }
                     Some((name, path)) if PATHS.contains(&name) && !path.trim().is_empty() => {
                         format!("Stored {{ what: What::Use({}), path: {} }}", kind(name)?, self.text(path)?)
                     }

@@ -152,6 +152,8 @@ impl Given {
 pub(crate) enum Fixed {
     /// Uses a path, relative to the working directory or to `~/`.
     Use(WordKind, &'static str),
+    /// Uses the path that settings of the project name, where they do: names of files with `|` between them, and a key.
+    Setting(WordKind, &'static str),
     Connect,
     /// Runs project code.
     Project,

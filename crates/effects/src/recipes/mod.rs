@@ -12,6 +12,7 @@ pub(crate) mod just;
 pub(crate) mod make;
 pub(crate) mod mise;
 pub(crate) mod package;
+pub(crate) mod settings;
 mod toml;
 
 /// Stands for text that cannot be known: none, a part of a word, many words, or more shell code.

@@ -235,6 +235,7 @@ impl Interpreter<'_, '_> {
                 }
                 self.assumes = false;
             }
+            Fixed::Setting(kind, setting) => self.named_in_settings(*kind, setting),
             Fixed::Connect => self.emit(Effect::Connect),
             Fixed::Project => {
                 self.unknown(Gap::Project, program);

@@ -39,6 +39,7 @@ mod links;
 mod lists;
 mod modules;
 mod named_code;
+mod named_in_settings;
 mod output;
 mod patches;
 mod places;

@@ -82,6 +82,7 @@ pub(super) struct Stored {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
     Use(WordKind),
+    Setting(WordKind),
     Connect,
     Project,
     RepoRead,
@@ -165,6 +166,7 @@ pub(super) fn kinds(place: u8) -> [WordKind; 3] {
 pub(super) fn fixed(span: Span) -> impl Iterator<Item = Fixed> {
     span.of(&EFFECTS).iter().map(|stored| match stored.what {
         What::Use(kind) => Fixed::Use(kind, stored.path.str()),
+        What::Setting(kind) => Fixed::Setting(kind, stored.path.str()),
         What::Connect => Fixed::Connect,
         What::Project => Fixed::Project,
         What::RepoRead => Fixed::RepoRead,

@@ -71,12 +71,13 @@ fn does(words: &[String], follow: bool) -> Vec<String> {
         }
     }
     all.extend(texts.iter().flat_map(|text| does(&split(text), true)));
-    all.extend(reading.effects.iter().map(|effect| match effect {
-        Fixed::Use(kind, path) => format!("{} {path}", kind_name(*kind)),
-        Fixed::RepoRead => "repo-read".to_owned(),
-        Fixed::RepoWrite => "repo-write".to_owned(),
-        Fixed::RepoData => "repo-data".to_owned(),
-        other => format!("{other:?}").to_lowercase(),
+    all.extend(reading.effects.iter().filter_map(|effect| match effect {
+        Fixed::Use(kind, path) => Some(format!("{} {path}", kind_name(*kind))),
+        Fixed::Setting(..) => None,
+        Fixed::RepoRead => Some("repo-read".to_owned()),
+        Fixed::RepoWrite => Some("repo-write".to_owned()),
+        Fixed::RepoData => Some("repo-data".to_owned()),
+        other => Some(format!("{other:?}").to_lowercase()),
     }));
     if !reading.unlisted.is_empty() {
         all.push("unknown".to_owned());
