@@ -7,6 +7,7 @@ use crate::Marks;
 use crate::find::Found;
 use crate::forms::Form;
 use crate::names::{Telling, telling};
+use crate::runs::runs;
 use crate::scrub::{Scrubbed, write};
 use crate::values::{is_literal, is_reference, is_telling_by_itself};
 
@@ -130,44 +131,19 @@ impl<'t, T: Copy> Known<'t, T> {
     }
 }
 
-/// What words are made of: letters, digits and the signs that tokens have.
-#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-const IN_WORDS: [bool; 256] = {
-    let mut inside = [false; 256];
-    let mut signs: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~!@#$%^&*";
-    while let [sign, rest @ ..] = signs {
-        inside[*sign as usize] = true;
-        signs = rest;
-    }
-    inside
-};
-
 /// The words of a text, as long as a secret: runs of letters, digits and the signs that tokens have.
 pub fn word_spans(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     const LONGEST: usize = 512;
-    let inside = |byte: u8| IN_WORDS.get(usize::from(byte)).copied().unwrap_or_default();
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            at += text.get(at..)?.iter().position(|byte| inside(*byte))?;
-            let from = at;
-            at += text.get(at..)?.iter().take_while(|byte| inside(**byte)).count();
-            // Nearly all words of a text are shorter: nothing more is asked of them.
-            if at - from < SHORTEST {
-                continue;
-            }
-            // What ends a sentence, a name or a path is not part of it.
-            let word = text.get(from..at)?;
-            let name = word
-                .iter()
-                .position(|byte| *byte == b'=')
-                .filter(|equals| equals + 1 < word.len() && *equals < 40);
-            let begin = from + name.map_or(0, |equals| equals + 1);
-            let end = at - word.iter().rev().take_while(|byte| b".!".contains(byte)).count();
-            if (SHORTEST..=LONGEST).contains(&end.saturating_sub(begin)) {
-                return Some((begin, end));
-            }
-        }
+    runs(text).filter_map(|(from, to)| {
+        // What ends a sentence, a name or a path is not part of it.
+        let word = text.get(from..to)?;
+        let name = word
+            .iter()
+            .position(|byte| *byte == b'=')
+            .filter(|equals| equals + 1 < word.len() && *equals < 40);
+        let begin = from + name.map_or(0, |equals| equals + 1);
+        let end = to - word.iter().rev().take_while(|byte| b".!".contains(byte)).count();
+        (SHORTEST..=LONGEST).contains(&end.saturating_sub(begin)).then_some((begin, end))
     })
 }
 

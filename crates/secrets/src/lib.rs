@@ -53,6 +53,7 @@ mod names;
 mod pem;
 mod places;
 mod rewrite;
+mod runs;
 mod scrub;
 mod search;
 mod spots;
