@@ -50,7 +50,8 @@ impl Scenario {
     /// What went wrong: it did no harm without the gate, or some with it.
     fn wrong(&self) -> Option<String> {
         let bare = Place::new("");
-        if !bare.has(&self.needs) {
+        let needs: Vec<String> = self.needs.iter().map(|need| with_toolchain(need)).collect();
+        if !bare.has(&needs) {
             skipped(&format!("{}: needs {:?}", self.name, self.needs));
             return None;
         }
@@ -69,7 +70,8 @@ impl Scenario {
     /// Plays it up to the first call that is stopped, and says what harm was done.
     fn played(&self, place: &Place, judge: impl Fn(&str) -> Option<String>) -> Vec<String> {
         let filled = |text: &str| {
-            text.replace("{top}", place.machine.path("").to_str().unwrap().trim_end_matches('/'))
+            let top = place.machine.path("");
+            with_toolchain(&text.replace("{top}", top.to_str().unwrap().trim_end_matches('/')))
         };
         place.run(&filled(&self.before));
         for (path, text) in &self.files {
@@ -91,5 +93,13 @@ impl Scenario {
 
     fn watched(&self, place: &Place) -> Vec<Option<Vec<u8>>> {
         self.watch.iter().map(|path| fs::read(place.alpha.join(path)).ok()).collect()
+    }
+}
+
+fn with_toolchain(text: &str) -> String {
+    if text.contains("{toolchain}") {
+        text.replace("{toolchain}", &outside::toolchain())
+    } else {
+        text.to_owned()
     }
 }

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -15,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
+use crate::support::outside::toolchain;
 use crate::support::{Answer, Hook, Machine, skipped, write};
 
 /// Builds on a busy machine take a while.
@@ -109,12 +109,6 @@ fn work_that_must_not_break() {
     });
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
-}
-
-/// Where the Rust lives that runs this test. A scratch home has none.
-fn toolchain() -> String {
-    let output = Command::new("rustc").args(["--print", "sysroot"]).output().expect("Rust is installed");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// Without the sandbox, and the levels that this machine has.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -22,6 +23,12 @@ const WORKERS: usize = 3;
 pub(crate) fn cases<T: DeserializeOwned>(name: &str) -> T {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("cases").join(name);
     toml::from_str(&fs::read_to_string(path).unwrap()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Where the Rust lives that runs this test. A scratch home has none.
+pub(crate) fn toolchain() -> String {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().expect("Rust is installed");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// Tries all of these, a few at a time, and fails with what is wrong with any.
