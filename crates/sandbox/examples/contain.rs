@@ -72,6 +72,7 @@ fn understand(
                 options.repository = Some(Repository { common, own });
             }
             "--seconds" => options.limits.wall_time = Some(Duration::from_secs(number(&words.next()?)?)),
+            "--memory" => options.limits.memory = Some(number(&words.next()?)?),
             "--disk" => options.limits.disk = Some(number(&words.next()?)?),
             "--processes" => options.limits.processes = Some(number(&words.next()?)?),
             "--network" => {

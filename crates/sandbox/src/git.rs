@@ -58,7 +58,7 @@ use crate::view::Layer;
 use believed::Ground;
 use notes::Seen;
 use outside::Git;
-use refs::{HEADS, LOGS};
+pub(crate) use refs::{HEADS, LOGS};
 use sweep::Sweep;
 
 const MOST_REFUSED: usize = 64;

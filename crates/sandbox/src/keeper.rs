@@ -5,11 +5,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, set_parent_process_death_signal, wait};
 
-use crate::pins::{Guard, Patience};
+use crate::pins::{Guard, Note, Patience};
 use crate::processes::{end_children, send};
 use crate::reachable::Way;
 use crate::run::ended;
@@ -41,6 +41,54 @@ pub(crate) struct Looks<'l> {
     pub(crate) ended: &'l dyn Fn(),
     /// When the last background job has ended.
     pub(crate) jobs_ended: &'l dyn Fn(),
+    /// While there are background jobs. Where a view keeps what must not change, that is not needed.
+    pub(crate) standing: Option<Unchanged<'l>>,
+}
+
+/// What background jobs must not change.
+#[derive(Clone, Copy)]
+pub(crate) struct Unchanged<'l> {
+    /// Has it be as before, and says whether it was not.
+    pub(crate) look: &'l dyn Fn() -> bool,
+    /// Notes what it was, for the commands that begin meanwhile.
+    pub(crate) note: &'l dyn Fn() -> Option<Note>,
+}
+
+/// How often what a background job must not change is looked at.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// No more than such a part of the time is spent on it.
+const SHARE: u32 = 50;
+/// Jobs that change it more often than this are ended.
+const MOST_CHANGES: usize = 8;
+
+/// What background jobs must not change, looked at while they live. A program may write through a mapping, of which nobody is told, so time alone says when.
+struct Standing<'l> {
+    look: &'l dyn Fn() -> bool,
+    note: Option<Note>,
+    due: Instant,
+    changes: usize,
+}
+
+impl Standing<'_> {
+    /// How long there is to wait until it is due.
+    fn left(&self) -> Timespec {
+        let left = self.due.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        }
+    }
+
+    /// Looks, if it is due.
+    fn look(&mut self) -> Patience {
+        let begun = Instant::now();
+        if begun < self.due {
+            return Patience::Left;
+        }
+        self.changes += usize::from((self.look)());
+        self.due = Instant::now() + INTERVAL.max(begun.elapsed() * SHARE);
+        if self.changes > MOST_CHANGES { Patience::Spent } else { Patience::Left }
+    }
 }
 
 impl Held<'_> {
@@ -85,11 +133,13 @@ pub(crate) fn stay(
     let mut has_told = false;
     let mut is_alone_here = false;
     let mut has_left_jobs = false;
+    let mut standing: Option<Standing<'_>> = None;
     loop {
         let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
         let listens = !is_alone_here && (!has_told || lost.is_some());
         polled.extend(listens.then(|| PollFd::new(orders, PollFlags::IN)));
-        match poll(&mut polled, None) {
+        let left = standing.as_ref().map(Standing::left);
+        match poll(&mut polled, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
         }
@@ -129,6 +179,11 @@ pub(crate) fn stay(
             end_children(rustix::process::getpid());
             return;
         }
+        if let Some(standing) = standing.as_mut()
+            && standing.look() == Patience::Spent
+        {
+            end_children(rustix::process::getpid());
+        }
         if arrived.witness.as_ref().is_some_and(Witness::has_ended) {
             arrived.witness = None;
         }
@@ -155,6 +210,14 @@ pub(crate) fn stay(
                 held.keep_only_works_and([tell, orders]);
             } else {
                 has_left_jobs = true;
+                // The supervisor looks first.
+                let due = Instant::now() + INTERVAL;
+                standing = looks.standing.map(|Unchanged { look, note }| Standing {
+                    look,
+                    note: note(),
+                    due,
+                    changes: 0,
+                });
                 // Some hosts end the whole process group with a call. A job that has left the group stays, so init must.
                 let _ = rustix::process::setsid();
                 if let Some(guard) = &mut guard {
@@ -168,7 +231,11 @@ pub(crate) fn stay(
                 held.keep_only_works_and([orders]);
             } else {
                 arrived.witness = None;
-                kept(&[orders], guard.as_ref(), way.as_ref());
+                let mut others = vec![orders];
+                others.extend(
+                    standing.iter().filter_map(|standing| standing.note.as_ref()).flat_map(Note::held),
+                );
+                kept(&others, guard.as_ref(), way.as_ref());
             }
             has_told = true;
         }
@@ -181,6 +248,10 @@ pub(crate) fn stay(
             if has_left_jobs {
                 if let Some(mut way) = way.take() {
                     way.look();
+                }
+                if let Some(standing) = standing.take() {
+                    (standing.look)();
+                    standing.note.map(Note::remove);
                 }
                 (looks.jobs_ended)();
             }

@@ -32,6 +32,8 @@
 //! ```
 
 #[cfg(target_os = "linux")]
+mod ahead;
+#[cfg(target_os = "linux")]
 mod alive;
 mod compiled;
 #[cfg(not(target_os = "linux"))]
@@ -40,6 +42,8 @@ mod elsewhere;
 mod filter;
 #[cfg(target_os = "linux")]
 mod git;
+#[cfg(target_os = "linux")]
+mod handed;
 #[cfg(target_os = "linux")]
 mod heir;
 #[cfg(target_os = "linux")]

@@ -16,12 +16,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-};
 
 use crate::filter;
+use crate::handed;
 pub(crate) use crate::outcome::Attempt;
 use crate::sys::{self, Fork, Notification};
 
@@ -57,7 +54,7 @@ impl<'o> Observer<'o> {
 
     /// Makes the way by which the command's process will hand over its listener. The end for that process is given back.
     pub(crate) fn start(&mut self) -> io::Result<OwnedFd> {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let (ours, theirs) = handed::link()?;
         self.link = Link::Waiting(ours);
         Ok(theirs)
     }
@@ -141,36 +138,20 @@ fn is_in_use(listener: &OwnedFd) -> bool {
 /// kernel does not, the supervisor is told why, and the command runs unobserved.
 pub(crate) fn hand_over(link: &OwnedFd) -> io::Result<()> {
     match sys::install_listener(&filter::OBSERVED) {
-        Ok(listener) => {
-            let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut ancillary = SendAncillaryBuffer::new(&mut space);
-            let handles = [listener.as_fd()];
-            ancillary.push(SendAncillaryMessage::ScmRights(&handles));
-            sendmsg(link, &[io::IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL)?;
-        }
+        Ok(listener) => handed::give(link, Some(&listener), b"+"),
         Err(error) => {
             let number = error.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes();
-            let mut nothing = SendAncillaryBuffer::default();
-            let text = [b"-".as_slice(), number.as_slice()].concat();
-            sendmsg(link, &[io::IoSlice::new(&text)], &mut nothing, SendFlags::NOSIGNAL)?;
+            handed::give(link, None, &[b"-".as_slice(), number.as_slice()].concat())
         }
     }
-    Ok(())
 }
 
 fn take(link: &OwnedFd) -> io::Result<OwnedFd> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut text = [0; 8];
-    let came = recvmsg(link, &mut [io::IoSliceMut::new(&mut text)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let handle = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut handles) => handles.next(),
-        _ => None,
-    });
+    let (handle, text) = handed::take(link)?;
     let number = text.get(1..5).and_then(|number| number.try_into().ok()).map(i32::from_ne_bytes);
     match (handle, number) {
         (Some(handle), _) => Ok(handle),
-        (None, Some(number)) if came.bytes == 5 => Err(io::Error::from_raw_os_error(number)),
+        (None, Some(number)) if text.len() == 5 => Err(io::Error::from_raw_os_error(number)),
         // The command's process has ended before.
         (None, _) => Err(io::ErrorKind::UnexpectedEof.into()),
     }

@@ -7,6 +7,7 @@
 
 mod guard;
 mod nested;
+mod standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -34,6 +35,7 @@ use crate::plan::{Grant, Level, Rights};
 pub(crate) use guard::{Guard, Patience};
 pub(crate) use nested::Tree;
 pub use nested::is_mark;
+pub(crate) use standing::Note;
 
 /// One pinned file, or all files of one pinned directory: so much is kept, and can be put back.
 const MOST_KEPT: u64 = 16 << 20;
@@ -275,14 +277,19 @@ impl Pins {
 
     /// Looks again, and has everything be as before. `moved`: what was moved away while the command ran.
     pub(crate) fn check(&self, plan: &CompiledPlan, moved: BTreeSet<PathBuf>) -> Vec<Disturbed> {
-        let mut disturbed = self.look_again(plan);
+        let mut disturbed = self.look_again(plan, &mut Renewed::default());
         disturbed.retain(|disturbed| !moved.contains(&disturbed.path));
         let moved = moved.into_iter().map(|path| Disturbed { path, outcome: Repair::MovedAway });
         disturbed.extend(moved);
         disturbed
     }
 
-    fn look_again(&self, plan: &CompiledPlan) -> Vec<Disturbed> {
+    /// The same while a background job lives, as often as it is done. Whether something had to be put back.
+    pub(crate) fn keep(&self, plan: &CompiledPlan, renewed: &mut Renewed) -> bool {
+        self.look_again(plan, renewed).iter().any(|disturbed| disturbed.outcome != Repair::Unknown)
+    }
+
+    fn look_again(&self, plan: &CompiledPlan, renewed: &mut Renewed) -> Vec<Disturbed> {
         let mut disturbed = Vec::new();
         let mut directories = match Directories::new() {
             Ok(directories) => directories,
@@ -294,7 +301,8 @@ impl Pins {
         };
         for pin in &self.all {
             let now = directories.state_at(&pin.path);
-            if pin.before.is_same(&now) || pin.is_out_of_reach(self.level, &mut directories) {
+            let is_renewed = renewed.0.get(&pin.path).is_some_and(|known| known.is_same(&now));
+            if is_renewed || pin.before.is_same(&now) || pin.is_out_of_reach(self.level, &mut directories) {
                 continue;
             }
             // What is put back may be a directory that others lie in.
@@ -306,11 +314,19 @@ impl Pins {
                 (before, Ok(())) if before.is_like(&now) => Repair::Renewed,
                 (_, Ok(())) => Repair::PutBack,
             };
+            let again = directories.state_at(&pin.path);
+            if pin.before.is_like(&again) {
+                renewed.0.insert(pin.path.clone(), again);
+            }
             disturbed.push(Disturbed { path: pin.path.clone(), outcome });
         }
         disturbed
     }
 }
+
+/// What was put back, and is another file than before.
+#[derive(Default)]
+pub(crate) struct Renewed(BTreeMap<PathBuf, State>);
 
 /// Whether a part of a path is a link.
 fn has_link(path: &Path) -> bool {

@@ -40,6 +40,17 @@ pub(crate) fn count_below(pid: Pid, most: usize) -> usize {
     count
 }
 
+/// All processes below another one, but no more than `most` of them.
+pub(crate) fn all_below(pid: Pid, most: usize) -> Vec<Pid> {
+    let mut left = children_of(pid).0;
+    let mut all = Vec::new();
+    while let Some(pid) = left.pop().filter(|_| all.len() < most) {
+        left.extend(children_of(pid).0);
+        all.push(pid);
+    }
+    all
+}
+
 /// Ends a process and all below it. Whether it was still there.
 fn end_below(pid: Pid, depth: usize) -> bool {
     // What has been stopped makes no more of them while they are looked up: one that makes others is quicker than whoever ends it.

@@ -21,7 +21,7 @@ use rustix::process::geteuid;
 
 use crate::compiled::{CompiledPlan, Node};
 use crate::kernel::Kernel;
-use crate::path::{STRICTLY_BELOW, find, for_each_entry, open_directory};
+use crate::path::{STRICTLY_BELOW, find, for_each_entry, kinds_in, open_directory};
 use crate::plan::Rights;
 use crate::sys;
 
@@ -53,13 +53,23 @@ impl Rules {
         Ok(Rules { ruleset: ruleset.ok_or("the kernel has no Landlock")?, kernel })
     }
 
+    /// Rules that another process of ours has put together.
+    pub(crate) fn handed(ruleset: OwnedFd, kernel: Kernel) -> Rules {
+        Rules { ruleset, kernel }
+    }
+
+    /// For whoever is to have them.
+    pub(crate) fn handle(&self) -> &OwnedFd {
+        &self.ruleset
+    }
+
     /// From now on nothing else is open to this thread and to what it starts.
     pub(crate) fn restrict_self(self) -> io::Result<()> {
         sys::restrict_by_landlock(&self.ruleset)
     }
 
     /// Grants what a plan opens, on a file system that is seen whole.
-    pub(crate) fn of_plan(mut self, root: BorrowedFd<'_>, plan: &CompiledPlan) -> io::Result<Rules> {
+    pub(crate) fn of_plan(mut self, root: &OwnedFd, plan: &CompiledPlan) -> io::Result<Rules> {
         for grant in &plan.grants {
             match grant.rights {
                 Rights::None => {}
@@ -111,7 +121,7 @@ impl Rules {
     }
 
     /// Devices, and those of our own streams that are files: a command may open them again by name.
-    pub(crate) fn devices(mut self, root: BorrowedFd<'_>, plan: &CompiledPlan) -> io::Result<Rules> {
+    pub(crate) fn devices(mut self, root: &OwnedFd, plan: &CompiledPlan) -> io::Result<Rules> {
         let all = self.all();
         let usual = (AccessFs::ReadFile | AccessFs::WriteFile) & all;
         for device in DEVICES {
@@ -209,7 +219,7 @@ fn neighbours(place: &OwnedFd) -> io::Result<Option<Neighbours>> {
 }
 
 /// Whether all that a plan closes below a directory is closed to this user by owner and mode: then a rule for the directory opens nothing
-/// that is closed, and a rule for each neighbour can be saved.
+/// that is closed, and a rule for each neighbour can be saved. What a closed directory shows may be no more than names.
 ///
 /// Never for root, who owns such files. A closed name that is not there counts if this user cannot put it there: whoever can,
 /// another user, decides then who may read it. The next command looks again.
@@ -228,10 +238,7 @@ fn closes_itself(place: &OwnedFd, node: &Node, depth: usize) -> bool {
         match (below.named(), kind) {
             // What a link leads to has rights of its own.
             (_, FileType::Symlink) => true,
-            (Some(Rights::None), FileType::Directory) => {
-                is_foreign(place, name, Accessible::READ_OK) && is_foreign(place, name, Accessible::EXEC_OK)
-            }
-            (Some(Rights::None), _) => is_foreign(place, name, Accessible::READ_OK),
+            (Some(Rights::None), _) => is_closed(place, name, kind, &mut { MOST_CLOSED }, depth),
             _ if !below.closes_below() => true,
             (_, FileType::Directory) => {
                 openat2(place, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), STRICTLY_BELOW)
@@ -240,6 +247,36 @@ fn closes_itself(place: &OwnedFd, node: &Node, depth: usize) -> bool {
             _ => true,
         }
     })
+}
+
+/// A closed directory with more in it is not looked through.
+const MOST_CLOSED: usize = 64;
+
+/// Whether this user can read nothing of what is at a name, nor put something there that could be read: `/etc/sudoers.d` can be entered by everybody,
+/// and each of its files is closed. `left`: so many entries are looked at yet.
+fn is_closed(place: &OwnedFd, name: &Path, kind: FileType, left: &mut usize, depth: usize) -> bool {
+    if kind != FileType::Directory {
+        return is_foreign(place, name, Accessible::READ_OK);
+    }
+    if !is_foreign(place, name, Accessible::WRITE_OK) || depth > MOST_DEPTH {
+        return false;
+    }
+    let can = |right| !is_foreign(place, name, right);
+    match (can(Accessible::READ_OK), can(Accessible::EXEC_OK)) {
+        (false, false) => true,
+        // Whoever knows a name could open what has it, and here none can be looked up.
+        (false, true) => false,
+        (true, _) => {
+            let listed = open_directory(place, name).map_err(io::Error::from);
+            let listed = listed.and_then(|directory| Ok((kinds_in(&directory, *left)?, directory)));
+            let Ok((entries, directory)) = listed else { return false };
+            *left -= entries.len();
+            entries.into_iter().all(|(entry, kind)| {
+                // What a link leads to has rights of its own.
+                kind == FileType::Symlink || is_closed(&directory, Path::new(&entry), kind, left, depth + 1)
+            })
+        }
+    }
 }
 
 /// Whether something is another user's, who does not give this one that right. Its owner could take the right back.

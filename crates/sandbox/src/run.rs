@@ -1,7 +1,8 @@
 //! Runs a command by a plan: the process that stays, and the ones that it makes.
 //!
 //! ```text
-//! level landlock:  supervisor ── keeper ── command
+//! level landlock:  supervisor ─┬─ keeper ── command
+//!                              └─ who puts together its rules, and ends
 //! level full:      supervisor ── init (pid 1 of its own processes) ── command
 //! ```
 //!
@@ -19,6 +20,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, fstat};
 
+use crate::ahead::Ahead;
 use crate::alive::Alive;
 use crate::compiled::CompiledPlan;
 use crate::git;
@@ -34,7 +36,7 @@ use crate::plan::{Grant, Level, Plan, Rights};
 use crate::reachable::keep_reachable;
 use crate::view::Caches;
 
-use launch::{Kept, supervise};
+use launch::{Kept, PASSED_ON, supervise};
 pub(crate) use watched::ended;
 
 /// Runs a command by a plan and waits for its end. This process must be the only thread of its program.
@@ -78,15 +80,22 @@ fn run_with(
     }
     let plan = &CompiledPlan::of(plan);
     let caches = prepare(plan, level)?;
+    // From here on all that the plan opens is there.
+    let ahead = (level == Level::Landlock).then(|| Ahead::begin(plan, kernel, &PASSED_ON)).transpose()?;
     let left_before = tree.as_mut().map(|tree| tree.begin(plan)).unwrap_or_default();
     let alive = plan.alive.as_ref().map(Alive::lock).transpose()?;
-    let mut pins = Pins::look(plan, level)?;
+    let mut pins = match level {
+        // At this level a background job may have changed them a moment ago.
+        Level::Landlock => Pins::once_as_noted(&plan.private, || Pins::look(plan, level))?,
+        Level::Full => Pins::look(plan, level)?,
+    };
     let guard = RefCell::new(pins.guard.take());
     let (orders, heir) = (RefCell::new(None), RefCell::new(None));
     let repository = plan.repository.as_ref();
     let repository = repository.map(|repository| git::Run::start(plan, repository, level)).transpose()?;
     let kept = Kept {
         repository: repository.as_ref(),
+        ahead: ahead.as_ref(),
         alive: alive.as_ref(),
         guard: &guard,
         caches: &caches,

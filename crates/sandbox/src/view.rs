@@ -10,7 +10,7 @@ mod repository;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -711,7 +711,12 @@ impl View<'_> {
         }
         let shared = self.point(Path::new("/dev/shm"), true)?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", name_of(&shared), "tmpfs", flags, Some(c"mode=1777"))
+        // It takes memory, of which no other limit knows.
+        let most = self.plan.limits.disk.into_iter().chain(self.plan.limits.memory).min();
+        let options = most.map_or_else(|| "mode=1777".to_owned(), |most| format!("mode=1777,size={most}"));
+        let options =
+            CString::new(options).map_err(io::Error::other).step("mounting", Path::new("/dev/shm"))?;
+        mount("tmpfs", name_of(&shared), "tmpfs", flags, Some(options.as_c_str()))
             .step("mounting", Path::new("/dev/shm"))?;
         let terminals = self.point(Path::new("/dev/pts"), true)?;
         let options = c"newinstance,ptmxmode=0666,mode=620";

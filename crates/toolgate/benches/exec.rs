@@ -1,4 +1,4 @@
-//! What a contained command costs, beside the same command without a sandbox and in bubblewrap, in one run.
+//! What a contained command costs, beside the same command without a sandbox, in bubblewrap and in nono, in one run.
 //!
 //! Spawns are interleaved, so that a busy moment of the machine meets all programs alike. Run it through
 //! `scripts/bench-exec`, which builds the fast binaries and the static `true` first, and measures as an ordinary user too
@@ -53,6 +53,7 @@ fn main() {
         runners.push(contained(&name, &large, level, &["/bin/true"]));
     }
     runners.extend(bubblewrap(&plain, &home));
+    runners.extend(nono(&plain, &home));
     // Once without a clock: settings are compiled, and private directories made.
     for runner in &runners {
         runner.run();
@@ -135,6 +136,22 @@ fn bubblewrap(worktree: &Path, home: &Path) -> Vec<Runner> {
     words.extend(["--bind".to_owned(), tree.clone(), tree.clone(), "--chdir".to_owned(), tree]);
     words.push("/bin/true".to_owned());
     vec![Runner { args: words, ..Runner::plain("bubblewrap: /bin/true", program, home) }]
+}
+
+/// The same command in nono, where the variable names its program: it stays beside the command (`run`), or becomes it (`wrap`).
+fn nono(worktree: &Path, home: &Path) -> Vec<Runner> {
+    let Some(program) = std::env::var_os("NONO").map(PathBuf::from) else {
+        println!("no nono to compare with: `cargo install nono-cli`, and name the program in NONO");
+        return Vec::new();
+    };
+    let runner = |how: &str| Runner {
+        args: [how, "--silent", "--allow", &worktree.to_string_lossy(), "--", "/bin/true"]
+            .map(str::to_owned)
+            .into(),
+        directory: worktree.to_owned(),
+        ..Runner::plain(&format!("nono {how}: /bin/true"), &program, home)
+    };
+    ["run", "wrap"].map(runner).into()
 }
 
 fn report(runners: &[Runner], rounds: usize) {

@@ -20,8 +20,8 @@ use super::Format;
 use super::objects::{is_person, is_whiteout};
 use crate::path::{Stamp, kind_at, kinds_in, names_in, open_directory, read_file, read_seen_file};
 
-pub(super) const HEADS: &str = "refs/heads";
-pub(super) const LOGS: &str = "logs/refs/heads";
+pub(crate) const HEADS: &str = "refs/heads";
+pub(crate) const LOGS: &str = "logs/refs/heads";
 const LARGEST_REF: u64 = 4096;
 pub(super) const LARGEST_PACKED: u64 = 256 << 20;
 const LARGEST_LOG: u64 = 16 << 20;

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -15,16 +15,17 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, chdir, getegid, geteuid, set_parent_process_death_signal};
 use rustix::thread::set_no_new_privs;
 
+use crate::ahead::Ahead;
 use crate::compiled::CompiledPlan;
 use crate::filter;
 use crate::git;
 use crate::heir::Heir;
-use crate::keeper::{Apart, Held, Looks, stay};
+use crate::keeper::{Apart, Held, Looks, Unchanged, stay};
 use crate::kernel::Kernel;
 use crate::limits;
 use crate::observe::{self, Observer};
 use crate::path::is_below;
-use crate::pins::{Guard, Pins};
+use crate::pins::{Guard, Pins, Renewed};
 use crate::plan::{Level, Network, Rights};
 use crate::privileges::{drop_capabilities, map_ids};
 use crate::reachable::keep_reachable;
@@ -37,7 +38,7 @@ use super::{Error, Outcome};
 use crate::outcome::CONTAINED;
 
 /// What a person or a host may send to the command through us.
-const PASSED_ON: [i32; 9] = [
+pub(super) const PASSED_ON: [i32; 9] = [
     libc::SIGALRM,
     libc::SIGCONT,
     libc::SIGHUP,
@@ -52,6 +53,8 @@ const PASSED_ON: [i32; 9] = [
 /// What is looked after while a command runs, and by keeper or init once the supervisor has left.
 pub(super) struct Kept<'k> {
     pub(super) repository: Option<&'k git::Run<'k>>,
+    /// The rules of level `landlock`.
+    pub(super) ahead: Option<&'k Ahead>,
     /// Locks that stay while anything of the command is alive.
     pub(super) alive: Option<&'k OwnedFd>,
     /// What looks after names that must not appear.
@@ -264,7 +267,7 @@ impl Launch<'_> {
                     self.look_after_jobs();
                     note(true);
                 };
-                let after = Looks { ended: &ended, jobs_ended: &jobs_ended };
+                let after = Looks { ended: &ended, jobs_ended: &jobs_ended, standing: None };
                 stay(command, self.signals, orders, tell, &kept, guard, None, &after);
                 sys::exit_at_once(0)
             }
@@ -290,7 +293,12 @@ impl Launch<'_> {
                 let put_back = || self.kept.look_alone(self.plan);
                 let apart = Some(Apart { witness, lost: &put_back });
                 let kept = Held { locks: self.held(), works: &[], start: self.plan.start.as_deref() };
-                let looks = Looks { ended: &|| {}, jobs_ended: &|| self.look_after_jobs() };
+                let renewed = RefCell::new(Renewed::default());
+                let unchanged = || self.kept.pins.keep(self.plan, &mut renewed.borrow_mut());
+                let jobs_ended = || self.look_after_jobs();
+                let note = || self.kept.pins.note(&self.plan.private).ok();
+                let standing = Some(Unchanged { look: &unchanged, note: &note });
+                let looks = Looks { ended: &|| {}, jobs_ended: &jobs_ended, standing };
                 stay(command, self.signals, orders, tell, &kept, guard, apart, &looks);
                 sys::exit_at_once(0)
             }
@@ -332,10 +340,10 @@ impl Launch<'_> {
                 step(drop_capabilities(), "dropping capabilities")?;
             }
             step(sys::keep_streams_only(), "closing descriptors")?;
-            let rules = step(Rules::new(self.kernel), "making rules")?;
-            let rules = match view {
-                None => self.rules_of_landlock(rules, root.as_fd()),
-                Some(view) => self.rules_of_view(rules, root.as_fd(), view),
+            let rules = match (self.kept.ahead, view) {
+                (Some(ahead), _) => ahead.finish().and_then(|rules| self.rules_of_landlock(rules, &root)),
+                (None, Some(view)) => self.rules_of_view(&root, view),
+                (None, None) => Err(io::ErrorKind::NotFound.into()),
             };
             step(step(rules, "granting places")?.restrict_self(), "restricting")?;
             if self.kernel.landlock < 3 {
@@ -362,9 +370,9 @@ impl Launch<'_> {
         }
     }
 
-    fn rules_of_landlock(&self, rules: Rules, root: std::os::fd::BorrowedFd<'_>) -> io::Result<Rules> {
+    /// Those of the plan, and what is known of the command by now.
+    fn rules_of_landlock(&self, mut rules: Rules, root: &OwnedFd) -> io::Result<Rules> {
         let (plan, writes) = (self.plan, rules.writes());
-        let mut rules = rules.of_plan(root, plan)?;
         for own in [plan.temporary()].into_iter().chain(plan.own_caches()) {
             let place = crate::path::find(root, &own, plan)?.ok_or(io::ErrorKind::NotFound)?;
             rules = rules.allow(&place.handle, true, writes)?;
@@ -379,19 +387,15 @@ impl Launch<'_> {
                 }
             }
         }
-        rules.devices(root, plan)
+        Ok(rules)
     }
 
     /// The view holds nothing but what is granted. Landlock keeps what lies in it as it was mounted.
-    fn rules_of_view(
-        &self,
-        mut rules: Rules,
-        root: std::os::fd::BorrowedFd<'_>,
-        view: &Entered,
-    ) -> io::Result<Rules> {
+    fn rules_of_view(&self, root: &OwnedFd, view: &Entered) -> io::Result<Rules> {
         let plan = self.plan;
+        let mut rules = Rules::new(self.kernel).map_err(io::Error::other)?;
         let (reads, writes) = (rules.reads(), rules.writes());
-        rules = rules.allow(&root.try_clone_to_owned()?, true, reads)?;
+        rules = rules.allow(root, true, reads)?;
         let own = ["/tmp", "/var/tmp", "/dev/shm", view::NEW_CACHES].map(PathBuf::from);
         let granted = plan.grants.iter().filter(|grant| grant.rights == Rights::Write);
         let written = granted.map(|grant| &grant.path).chain(&plan.caches).chain(&own);

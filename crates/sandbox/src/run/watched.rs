@@ -126,7 +126,8 @@ impl Watched {
             }
             if looked.elapsed() >= limits::INTERVAL {
                 looked = Instant::now();
-                if self.meter.as_mut().is_some_and(Meter::is_over) {
+                let top = self.child;
+                if self.meter.as_mut().is_some_and(|meter| meter.is_over(top)) {
                     self.end_by(Limit::Disk);
                 }
                 if self.tally.as_ref().is_some_and(|tally| tally.is_over(self.child)) {

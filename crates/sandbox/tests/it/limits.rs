@@ -15,7 +15,26 @@ fn a_command_that_writes_too_much_is_ended() {
             .with_limits(&limit, "head -c 5000000 /dev/zero > small; sleep 0.5; cat large > /dev/null")
             .ok();
         assert!(!done.report.contains("ended by"), "{done:?}");
+        // What has lost its name takes up room all the same.
+        let nameless = |keep: &str| {
+            format!(
+                "python3 -c 'import mmap, os, time
+held = []
+for n in range(100):
+    file = os.open(\"part-x\", os.O_CREAT | os.O_RDWR)
+    os.unlink(\"part-x\")
+    os.write(file, os.urandom(4000000))
+    {keep}
+    time.sleep(0.02)
+print(\"late\", flush=True)'"
+            )
+        };
+        let open = nameless("held.append(file)");
+        let mapped = nameless("held.append(mmap.mmap(file, 4000000)); os.close(file)");
         for script in [
+            open.as_str(),
+            mapped.as_str(),
+            "cd $(git rev-parse --git-dir); for n in $(seq 100); do head -c 4000000 /dev/urandom > part-$n; sleep 0.02; done; echo late",
             "for n in $(seq 100); do head -c 4000000 /dev/urandom > part-$n; sleep 0.02; done; echo late",
             "for n in $(seq 100); do head -c 4000000 /dev/urandom > $TMPDIR/part-$n; sleep 0.02; done; echo late",
         ] {
@@ -37,6 +56,28 @@ fn a_command_that_writes_too_much_is_ended() {
             "{}: {done:?}",
             world.level
         );
+    });
+}
+
+/// Shared memory is no disk. It takes the machine's memory, whatever a process may map.
+#[test]
+fn shared_memory_is_no_way_around_a_limit() {
+    at_each_level(|world| {
+        let script = "for n in $(seq 10); do head -c 4000000 /dev/zero > /dev/shm/$n; done 2> /dev/null; du -sb /dev/shm | cut -f1";
+        let used = |limits: &[&str]| world.with_limits(limits, script).output.trim().parse::<u64>().ok();
+        if world.level == "full" {
+            assert!(used(&[]).is_some_and(|used| used > 39_000_000));
+            for limit in [["--disk", "20000000"], ["--memory", "20000000"]] {
+                let used = used(&limit);
+                assert!(used.is_some_and(|used| used < 21_000_000), "{limit:?}: {used:?}");
+            }
+        } else {
+            // There is none.
+            assert_eq!(
+                world.with_limits(&[], "echo > /dev/shm/x && echo written").output.lines().last(),
+                None
+            );
+        }
     });
 }
 

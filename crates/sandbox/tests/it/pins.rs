@@ -157,6 +157,60 @@ fn a_background_job_makes_no_pinned_name() {
     });
 }
 
+/// At level `full` the files are read-only to it.
+#[test]
+fn a_background_job_changes_no_pinned_file() {
+    at_each_level(|world| {
+        prepare(world);
+        let file = world.path("w/.agent/settings.json");
+        let rewrite = "(sleep 1; echo evil > .agent/settings.json; sleep 2) > /dev/null 2>&1 &";
+        // A mapping that is written when everybody has looked. Nobody is told of that.
+        let mapped = "python3 -c 'import mmap, os, time
+file = os.open(\".agent/settings.json\", os.O_RDWR)
+map = mmap.mmap(file, 8)
+map[:] = b\"settings\"
+if os.fork(): os._exit(0)
+os.setsid()
+for stream in range(3): os.close(stream)
+time.sleep(1); map[:] = b\"evil!!!!\"; time.sleep(2)' || true";
+        let replace = "(sleep 1; echo evil > new; ln -f new other; mv -f new .agent/settings.json; sleep 2) > /dev/null 2>&1 &";
+        for script in [rewrite, mapped, replace] {
+            world.with_pins(&PINS, script).ok();
+            std::thread::sleep(std::time::Duration::from_millis(2200));
+            assert_eq!(fs::read_to_string(&file).unwrap(), "settings", "{}: {script}", world.level);
+            // What begins meanwhile does not take it for what was there before.
+            world.with_pins(&PINS, "true").ok();
+            std::thread::sleep(std::time::Duration::from_millis(1500));
+            assert_eq!(fs::read_to_string(&file).unwrap(), "settings", "{}: {script}", world.level);
+        }
+    });
+}
+
+/// Whoever goes on is ended, and whoever begins waits.
+#[test]
+fn a_background_job_that_goes_on_changing_a_pinned_file_is_ended() {
+    at_each_level(|world| {
+        prepare(world);
+        let file = world.path("w/.agent/settings.json");
+        let script = "(for n in $(seq 600); do echo evil > .agent/settings.json; sleep 0.02; done; echo late > late) > /dev/null 2>&1 &";
+        world.with_pins(&PINS, script).ok();
+        let done = world.with_pins(&PINS, "cat .agent/settings.json");
+        assert!(done.output.is_empty() || done.output == "settings", "{}: {done:?}", world.level);
+        for _ in 0..100 {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            if world.level == "full"
+                || !world.path("private-w/standing").read_dir().is_ok_and(|mut left| left.next().is_some())
+            {
+                break;
+            }
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "settings", "{}", world.level);
+        assert!(world.level == "full" || !world.path("w/late").exists());
+        let done = world.with_pins(&PINS, "cat .agent/settings.json").ok();
+        assert_eq!(done.output, "settings", "{}", world.level);
+    });
+}
+
 #[test]
 fn a_background_job_makes_no_pinned_name_in_a_directory_that_the_command_has_made() {
     at_each_level(|world| {
