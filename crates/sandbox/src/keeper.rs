@@ -251,7 +251,9 @@ pub(crate) fn stay(
                 }
                 if let Some(standing) = standing.take() {
                     (standing.look)();
-                    standing.note.map(Note::remove);
+                    if let Some(note) = standing.note {
+                        note.remove();
+                    }
                 }
                 (looks.jobs_ended)();
             }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
@@ -128,7 +129,10 @@ impl Pins {
 fn digest(state: &State) -> String {
     let mut hash = Sha256::new();
     add(&mut hash, state);
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Each part with its kind and its length before it, so that no two states are the same text. Which file it is does not count: the keeper may
