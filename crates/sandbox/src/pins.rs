@@ -277,19 +277,26 @@ impl Pins {
 
     /// Looks again, and has everything be as before. `moved`: what was moved away while the command ran.
     pub(crate) fn check(&self, plan: &CompiledPlan, moved: BTreeSet<PathBuf>) -> Vec<Disturbed> {
-        let mut disturbed = self.look_again(plan, &mut Renewed::default());
+        let mut disturbed = self.look_again(plan, State::is_same);
         disturbed.retain(|disturbed| !moved.contains(&disturbed.path));
         let moved = moved.into_iter().map(|path| Disturbed { path, outcome: Repair::MovedAway });
         disturbed.extend(moved);
         disturbed
     }
 
-    /// The same while a background job lives, as often as it is done. Whether something had to be put back.
-    pub(crate) fn keep(&self, plan: &CompiledPlan, renewed: &mut Renewed) -> bool {
-        self.look_again(plan, renewed).iter().any(|disturbed| disturbed.outcome != Repair::Unknown)
+    /// The same while a background job lives, as often as it is done. Whether something had to be put back. A file of the same content may be another
+    /// one: git writes its settings anew, and what is changed later by a second name is found then.
+    pub(crate) fn keep(&self, plan: &CompiledPlan) -> bool {
+        let disturbed = self.look_again(plan, State::is_like);
+        disturbed.iter().any(|disturbed| disturbed.outcome != Repair::Unknown)
     }
 
-    fn look_again(&self, plan: &CompiledPlan, renewed: &mut Renewed) -> Vec<Disturbed> {
+    /// `is_as_before`: what was there, and what is there now.
+    fn look_again(
+        &self,
+        plan: &CompiledPlan,
+        is_as_before: impl Fn(&State, &State) -> bool,
+    ) -> Vec<Disturbed> {
         let mut disturbed = Vec::new();
         let mut directories = match Directories::new() {
             Ok(directories) => directories,
@@ -301,8 +308,7 @@ impl Pins {
         };
         for pin in &self.all {
             let now = directories.state_at(&pin.path);
-            let is_renewed = renewed.0.get(&pin.path).is_some_and(|known| known.is_same(&now));
-            if is_renewed || pin.before.is_same(&now) || pin.is_out_of_reach(self.level, &mut directories) {
+            if is_as_before(&pin.before, &now) || pin.is_out_of_reach(self.level, &mut directories) {
                 continue;
             }
             // What is put back may be a directory that others lie in.
@@ -314,19 +320,11 @@ impl Pins {
                 (before, Ok(())) if before.is_like(&now) => Repair::Renewed,
                 (_, Ok(())) => Repair::PutBack,
             };
-            let again = directories.state_at(&pin.path);
-            if pin.before.is_like(&again) {
-                renewed.0.insert(pin.path.clone(), again);
-            }
             disturbed.push(Disturbed { path: pin.path.clone(), outcome });
         }
         disturbed
     }
 }
-
-/// What was put back, and is another file than before.
-#[derive(Default)]
-pub(crate) struct Renewed(BTreeMap<PathBuf, State>);
 
 /// Whether a part of a path is a link.
 fn has_link(path: &Path) -> bool {

@@ -25,7 +25,7 @@ use crate::kernel::Kernel;
 use crate::limits;
 use crate::observe::{self, Observer};
 use crate::path::is_below;
-use crate::pins::{Guard, Pins, Renewed};
+use crate::pins::{Guard, Pins};
 use crate::plan::{Level, Network, Rights};
 use crate::privileges::{drop_capabilities, map_ids};
 use crate::reachable::keep_reachable;
@@ -293,8 +293,7 @@ impl Launch<'_> {
                 let put_back = || self.kept.look_alone(self.plan);
                 let apart = Some(Apart { witness, lost: &put_back });
                 let kept = Held { locks: self.held(), works: &[], start: self.plan.start.as_deref() };
-                let renewed = RefCell::new(Renewed::default());
-                let unchanged = || self.kept.pins.keep(self.plan, &mut renewed.borrow_mut());
+                let unchanged = || self.kept.pins.keep(self.plan);
                 let jobs_ended = || self.look_after_jobs();
                 let note = || self.kept.pins.note(&self.plan.private).ok();
                 let standing = Some(Unchanged { look: &unchanged, note: &note });
