@@ -103,6 +103,7 @@ const ITS_OWN: &[&str] = &[
     "state/sessions/one/layers",
     "state/sessions/one/git",
     "state/sessions/one/quarantine",
+    "state/sessions/one/standing",
     "state/sessions/in-use",
     "main/.git/worktrees/one",
     "main/.git/objects",
