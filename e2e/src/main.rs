@@ -18,6 +18,8 @@ mod expected;
 mod gate;
 mod log;
 mod managed;
+#[path = "../../crates/toolgate/src/cli/progress.rs"]
+mod progress;
 mod rows;
 mod table;
 mod team;
@@ -41,6 +43,7 @@ use toolgate_rehearsal::stage::Stage;
 
 use self::expected::{expected, expected_alone};
 use self::gate::{Gate, Scope};
+use self::progress::Shown;
 use self::rows::{ROWS, Row, Take, Truth};
 use self::table::{Cell, Verdict};
 
@@ -113,6 +116,7 @@ fn rehearse(args: &Args) -> Result<bool, String> {
     let crew = Crew::new(args)?;
     let cast: Vec<(&'static dyn Client, &Row)> =
         clients.iter().flat_map(|client| rows.iter().map(move |row| (*client, row))).collect();
+    let (progress, all) = (Shown::counting("e2e", "cells"), cast.len());
     let (waiting, cells) = (Mutex::new(cast.into_iter()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..args.jobs.max(1) {
@@ -127,7 +131,9 @@ fn rehearse(args: &Args) -> Result<bool, String> {
                         cell = crew.play(client, *row);
                     }
                     report(&cell, args.json);
-                    lock(&cells).push(cell);
+                    let mut cells = lock(&cells);
+                    cells.push(cell);
+                    progress.at(cells.len() as u64, all as u64);
                 }
             });
         }

@@ -142,6 +142,15 @@ pub struct Witnessed {
 
 /// Checks everything. An error is only what keeps it from reading the ledger at all.
 pub fn audit(state_dir: &Path, known: &Known) -> Result<Audit, LedgerError> {
+    audit_telling(state_dir, known, &mut |_| {})
+}
+
+/// The same, and tells the number of each record that it comes to.
+pub fn audit_telling(
+    state_dir: &Path,
+    known: &Known,
+    tell: &mut dyn FnMut(u64),
+) -> Result<Audit, LedgerError> {
     let dir = directory(state_dir);
     // While nobody seals, so that they are all of one time. Whoever checks a copy that cannot be written has no need of it.
     let alone = if dir.is_dir() { alone_within(&dir, PATIENCE).ok().flatten() } else { None };
@@ -166,6 +175,7 @@ pub fn audit(state_dir: &Path, known: &Known) -> Result<Audit, LedgerError> {
     drop(snapshot);
     let mut walk = Walk::all(state_dir)?;
     while let Some(placed) = walk.next()? {
+        tell(pass.seq);
         pass.line(&placed.line)?;
     }
     pass.end();

@@ -30,7 +30,7 @@ mod standing;
 mod tiles;
 mod walk;
 
-pub use audit::{Apart, Audit, Known, Outcome as AuditOutcome, Seal, Witnessed, audit};
+pub use audit::{Apart, Audit, Known, Outcome as AuditOutcome, Seal, Witnessed, audit, audit_telling};
 pub use checkpoint::Checkpoint;
 pub use epochs::Epoch;
 pub use follow::Cursor;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use toolgate_team::{Agents, RegisteredAgent};
 
 use super::Out;
@@ -80,7 +81,7 @@ impl Agent {
             Command::List { json, place } => {
                 let agents = Agents::read(&place.dirs()?.state).map_err(|error| error.to_string())?;
                 if json {
-                    out.json(&agents.iter().collect::<Vec<_>>())?;
+                    out.json(&json!({ "agents": agents.iter().collect::<Vec<_>>() }))?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 if agents.iter().next().is_none() {

@@ -135,7 +135,7 @@ impl Allow {
                 .before
                 .as_ref()
                 .is_none_or(|before| sources.is_trusted(machine.world(), before.as_bytes()));
-        print_diff(out, &change)?;
+        out.diff(&change.diff())?;
         if let Some(absent) = &absent {
             out.line(format!("{} `{absent}` is not there yet", out.paint("33", "note:")))?;
         }
@@ -157,19 +157,6 @@ impl Allow {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Shows what would change.
-pub(super) fn print_diff(out: &mut Out, change: &SettingsChange) -> Result<(), String> {
-    for line in change.diff().lines() {
-        let code = match line.chars().next() {
-            Some('+') => "32",
-            Some('-') => "31",
-            _ => "0",
-        };
-        out.line(out.paint(code, line))?;
-    }
-    Ok(())
 }
 
 /// Writes a change that was shown, if a person agrees. The record has it before the file changes.

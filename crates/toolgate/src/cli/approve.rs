@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 use toolgate_evidence::Digest;
 use toolgate_gate::approval::{Pending, action_of, action_text, answer, reject, required};
 use toolgate_gate::counter::SessionCounter;
@@ -29,7 +30,7 @@ use toolgate_setup::approval::{About, Statement, verified};
 use toolgate_setup::this_machine;
 
 use super::Out;
-use super::allow::{pattern_of, print_diff, write_agreed};
+use super::allow::{pattern_of, write_agreed};
 use super::check::{one_line, picture};
 use super::people::{
     Agreement, Asked, HomeArgs, Loosened, agreed_to_call, record, record_agreed, required_at, signature_of,
@@ -167,7 +168,7 @@ impl Approve {
             let reason = Some(format!("approved with {}", pending.code));
             let terms = OpeningTerms { reason, until: self.wider.until.clone() };
             let change = SettingsChange::plan(&dirs.config.join(FILE), &opening, &terms)?;
-            print_diff(out, &change)?;
+            out.diff(&change.diff())?;
             write_agreed(out, &dirs, root, &[&opening], &change, "security-warning: allow")?;
             out.line("have the agent try it again")?;
             return Ok(ExitCode::SUCCESS);
@@ -270,7 +271,7 @@ impl ListPending {
         let pending = Pending::all(&this_machine(), &dirs).map_err(|error| error.to_string())?;
         let rows: Vec<Row> = pending.iter().map(|pending| Row::of(&dirs, pending)).collect();
         if self.json {
-            out.json(&rows)?;
+            out.json(&json!({ "pending": rows }))?;
             return Ok(ExitCode::SUCCESS);
         }
         if rows.is_empty() {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use toolgate_model::{Require, Strength};
 use toolgate_setup::approval::{Approver as Enrolled, Approvers, is_name, key_of_file};
 
@@ -35,6 +36,9 @@ enum Command {
     },
     /// List the enrolled keys
     List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         home: HomeArgs,
     },
@@ -79,8 +83,17 @@ impl Approver {
                 let is_new = Approvers::add(&dirs, &enrolled).map_err(failed)?;
                 out.line(if is_new { "enrolled" } else { "was enrolled already" })?;
             }
-            Command::List { home } => {
+            Command::List { json, home } => {
                 let known = Approvers::read(&home.dirs()?).map_err(failed)?;
+                if json {
+                    let row = |enrolled: &Enrolled| {
+                        let strength = enrolled.strength_for(&user()).map(Strength::word);
+                        json!({ "name": enrolled.name, "key": enrolled.key.fingerprint(), "strength": strength })
+                    };
+                    let rows: Vec<_> = known.list.iter().map(row).collect();
+                    out.json(&json!({ "approvers": rows, "unusable_lines": known.unusable }))?;
+                    return Ok(ExitCode::SUCCESS);
+                }
                 if known.list.is_empty() {
                     out.line("nobody is enrolled")?;
                 }

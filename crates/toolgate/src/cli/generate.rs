@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use schemars::schema_for;
 use toolgate_policies::Settings;
 
-use super::Cli;
+use super::command;
 
 /// The JSON schema of `toolgate.toml`, for editors.
 pub fn schema() -> String {
@@ -17,14 +17,14 @@ pub fn schema() -> String {
 /// Completions for a shell.
 pub fn completions(shell: clap_complete::Shell) -> String {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut text);
+    clap_complete::generate(shell, &mut command(), "toolgate", &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The manual page of the command and all of its sub-commands.
 pub fn man_page() -> String {
     let mut text = Vec::new();
-    let command = Cli::command();
+    let command = command();
     // Writing to memory cannot fail.
     let _ = clap_mangen::Man::new(command.clone()).render(&mut text);
     for sub in command.get_subcommands() {
@@ -38,7 +38,7 @@ pub fn man_page() -> String {
 
 /// The reference of all commands, in Markdown: what `--help` says, on one page.
 pub fn reference() -> String {
-    let mut command = Cli::command();
+    let mut command = command();
     // Gives each sub-command its full name.
     command.build();
     let shared: Vec<&Arg> = command
@@ -65,7 +65,7 @@ fn visible(command: &Command) -> impl Iterator<Item = &Command> {
 fn listed(command: &Command) -> impl Iterator<Item = &Arg> {
     command
         .get_arguments()
-        .filter(|arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str()))
+        .filter(|arg| !arg.is_hide_set() && !["color", "help", "version"].contains(&arg.get_id().as_str()))
 }
 
 /// One command, and those below it. `shared` are options that have a section of their own.

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
+use serde_json::json;
 
 use super::people::{Loosened, confirmed, record_agreed, required_at};
 use super::{LineArgs, Out, team_rules};
@@ -456,15 +457,7 @@ fn show(out: &mut Out, plan: &Plan, nothing: &str) -> Result<(), String> {
     if !plan.changes() {
         return out.line(format!("{} {nothing}", plan.file.display()));
     }
-    for line in plan.diff().lines() {
-        let code = match line.chars().next() {
-            Some('+') => "32",
-            Some('-') => "31",
-            _ => "0",
-        };
-        out.line(out.paint(code, line))?;
-    }
-    Ok(())
+    out.diff(&plan.diff())
 }
 
 fn agrees(out: &mut Out, question: &str) -> Result<bool, String> {
@@ -509,20 +502,16 @@ impl Doctor {
         let mut diagnoses: Vec<_> = hosts.into_iter().map(|host| doctor::examine(&subject, host)).collect();
         if self.live {
             let toolgate = super::hook_binary()?;
-            let somebody_waits = io::stderr().is_terminal();
-            for diagnosis in &mut diagnoses {
-                if somebody_waits {
-                    let _ = writeln!(io::stderr(), "rehearsing {} …", diagnosis.name);
-                }
+            let all = diagnoses.len();
+            for (number, diagnosis) in diagnoses.iter_mut().enumerate() {
+                // One agent takes many seconds, so each is named as it begins.
+                let _ = writeln!(io::stderr(), "rehearsing {} ({} of {all}) …", diagnosis.name, number + 1);
                 diagnosis.rehearse(&toolgate, &places);
             }
         }
         let active = diagnoses.iter().all(|diagnosis| diagnosis.active);
         if self.json {
-            match diagnoses.as_slice() {
-                [one] => out.json(one)?,
-                several => out.json(&several)?,
-            }
+            out.json(&json!({ "active": active, "hosts": diagnoses }))?;
         } else {
             let colour = out.colour;
             for (at, diagnosis) in diagnoses.iter().enumerate() {

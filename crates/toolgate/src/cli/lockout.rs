@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use toolgate_model::Places;
 use toolgate_team::{Lockouts, NewLockout, TeamCopy, Which};
 
@@ -108,7 +109,7 @@ fn list(out: &mut Out, json: bool, place: &PlaceArgs) -> Result<ExitCode, String
     let lockouts = Lockouts::read(&lockout_files(&Disk::default(), &dirs, &place.places(&dirs)?))
         .map_err(|error| error.to_string())?;
     if json {
-        out.json(&lockouts.iter().collect::<Vec<_>>())?;
+        out.json(&json!({ "lockouts": lockouts.iter().collect::<Vec<_>>() }))?;
         return Ok(ExitCode::SUCCESS);
     }
     if lockouts.iter().next().is_none() {

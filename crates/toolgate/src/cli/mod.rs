@@ -1,7 +1,9 @@
 //! The command line, for people and scripts. Nothing here is on the hook's path.
 //!
-//! stdout holds what was asked for, stderr what went wrong. Colours only on a terminal, and not where
-//! `NO_COLOR` is set. Exit codes: 0 fine or allowed, 1 could not be done, 2 denied, 3 asked, 64 a wrong command line.
+//! stdout holds what was asked for, stderr what went wrong and how far long work has come. Colours only on a terminal, and not
+//! where `NO_COLOR` is set or `TERM` is `dumb`, unless `--color` says otherwise. What is said as JSON is one object with the
+//! version of its form. Exit codes: 0 fine or allowed, 1 could not be done or is not as it should be, 2 denied, 3 asked,
+//! 4 cannot tell, 64 a wrong command line.
 
 mod agent;
 mod allow;
@@ -35,13 +37,15 @@ mod test;
 mod transcripts;
 mod trust;
 mod watch;
+mod why;
 mod workspace;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 use toolgate_gate::dirs::Dirs;
 use toolgate_gate::options::{HookOptions, SessionOptions};
@@ -66,6 +70,57 @@ pub use generate::{completions, man_page, reference, schema};
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Whether output is coloured [default: auto]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        hide_possible_values = true,
+        display_order = 900
+    )]
+    color: Option<Colour>,
+}
+
+/// Whether output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`
+    Auto,
+    /// Also into pipes and files
+    Always,
+    /// Not at all
+    Never,
+}
+
+impl Colour {
+    /// Whether colours may be used on this stream.
+    fn allows(self, stream: &impl IsTerminal) -> bool {
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        match self {
+            Colour::Auto => stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb(),
+            Colour::Always => true,
+            Colour::Never => false,
+        }
+    }
+}
+
+/// Whether the terminal shows what it gets, and obeys nothing in it.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// Commands whose output is no page for people: a host's, a program's own, or a file. They take no `--color`.
+const COLOURLESS: &[&str] =
+    &["hook", "serve", "scrub", "mcp", "exec", "shell", "sign-approval", "schema", "completions", "man"];
+
+/// The command line as it is parsed and described.
+fn command() -> clap::Command {
+    let refused = |_: &str| Err::<Colour, _>("this command colours nothing");
+    let none = Arg::new("color").long("color").hide(true).value_parser(refused);
+    COLOURLESS
+        .iter()
+        .fold(Cli::command(), |command, name| command.mut_subcommand(name, |sub| sub.arg(none.clone())))
 }
 
 #[derive(Debug, Subcommand)]
@@ -122,6 +177,8 @@ enum Command {
     Approve(approve::Approve),
     /// Reject a stopped call, with a note for the agent
     Reject(approve::Reject),
+    /// Explain a past verdict: a record of the log, a call by its id, or by the code in its denial
+    Why(why::Why),
     /// List the calls that wait for a person's answer
     Pending(approve::ListPending),
     /// Sign an approval, once sudo has taken a password: `toolgate approve` has sudo start it
@@ -238,26 +295,55 @@ impl LineArgs {
 /// same.
 const READER_GONE: u8 = 128 + 13;
 
+/// Whether whoever reads has seen enough: `toolgate schema | head`.
+fn is_reader_gone(error: &str) -> bool {
+    error == io::Error::from(rustix::io::Errno::PIPE).to_string()
+}
+
 /// Where output goes, and whether it may be coloured.
 struct Out {
     stdout: io::StdoutLock<'static>,
     colour: bool,
 }
 
+/// The version of what commands say as JSON: `docs/json.md`. A later toolgate may add members without changing it.
+const JSON_VERSION: u32 = 1;
+
+/// One object, with the version of its form.
+#[derive(Serialize)]
+struct Versioned<'v, T> {
+    version: u32,
+    #[serde(flatten)]
+    value: &'v T,
+}
+
 impl Out {
-    fn new() -> Out {
-        let colour =
-            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Out { stdout: io::stdout().lock(), colour }
+    fn new(colour: Colour) -> Out {
+        Out { stdout: io::stdout().lock(), colour: colour.allows(&io::stdout()) }
     }
 
     fn line(&mut self, text: impl AsRef<str>) -> Result<(), String> {
         writeln!(self.stdout, "{}", text.as_ref()).map_err(|error| error.to_string())
     }
 
-    fn json(&mut self, value: &impl serde::Serialize) -> Result<(), String> {
-        let text = serde_json::to_string_pretty(value).map_err(|error| error.to_string())?;
+    /// An object, as JSON.
+    fn json(&mut self, value: &impl Serialize) -> Result<(), String> {
+        let value = Versioned { version: JSON_VERSION, value };
+        let text = serde_json::to_string_pretty(&value).map_err(|error| error.to_string())?;
         self.line(text)
+    }
+
+    /// A unified diff.
+    fn diff(&mut self, text: &str) -> Result<(), String> {
+        for line in text.lines() {
+            let code = match line.chars().next() {
+                Some('+') => "32",
+                Some('-') => "31",
+                _ => "0",
+            };
+            self.line(self.paint(code, line))?;
+        }
+        Ok(())
     }
 
     /// The text in a colour by its ANSI code, where colours may be used.
@@ -298,6 +384,9 @@ fn serve(name: &str, line: &LineArgs) -> Result<ExitCode, String> {
     Ok(crate::serve::run(*host, &line.options()?))
 }
 
+/// The exit code of a command that looked and cannot tell: not everything could be looked at.
+const CANNOT_TELL: u8 = 4;
+
 /// The exit code of a command line that cannot be read (`EX_USAGE`): no command uses it for anything else, so nobody takes a misspelt option
 /// for a denial.
 const WRONG_LINE: u8 = 64;
@@ -316,11 +405,12 @@ fn not_a_command(error: &clap::Error) -> ExitCode {
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return not_a_command(&error),
     };
-    let mut out = Out::new();
+    let mut out = Out::new(cli.color.unwrap_or(Colour::Auto));
     let done = match cli.command {
         // Only a wrong line comes here: `main` runs the hook itself.
         Command::Hook { .. } => Ok(ExitCode::from(2)),
@@ -349,6 +439,7 @@ pub fn run() -> ExitCode {
         Command::Allow(command) => command.run(&mut out),
         Command::Approve(command) => command.run(&mut out),
         Command::Reject(command) => command.run(&mut out),
+        Command::Why(command) => command.run(&mut out),
         Command::Pending(command) => command.run(&mut out),
         Command::SignApproval => sign_approval(&mut out),
         Command::Approver(command) => command.run(&mut out),
@@ -375,8 +466,7 @@ pub fn run() -> ExitCode {
         Command::Man => out.line(man_page().trim_end()).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
-        // Whoever reads has seen enough: `toolgate schema | head`.
-        if error == io::Error::from(rustix::io::Errno::PIPE).to_string() {
+        if is_reader_gone(&error) {
             return ExitCode::from(READER_GONE);
         }
         let _ = writeln!(io::stderr(), "toolgate: {error}");

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use toolgate_model::TeamPhase;
 
 use super::Out;
@@ -23,6 +24,9 @@ pub(super) struct Phase {
 enum Command {
     /// Show what a person has set
     Show {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         place: PlaceArgs,
     },
@@ -43,15 +47,20 @@ enum Command {
 
 impl Phase {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
-        let (Command::Show { place } | Command::Set { place, .. } | Command::Clear { place }) = &self.command;
+        let (Command::Show { place, .. } | Command::Set { place, .. } | Command::Clear { place }) =
+            &self.command;
         let dirs = place.dirs()?;
         let places = place.places(&dirs)?;
         let file = phase_file(&dirs, &places);
         let root = places.root.as_ref().map(|root| root.physical.as_path());
         let failed = |error: std::io::Error| format!("{}: {error}", file.display());
         match &self.command {
-            Command::Show { .. } => {
+            Command::Show { json, .. } => {
                 let set = fs::read_to_string(&file).ok().and_then(|text| TeamPhase::of(text.trim()));
+                if *json {
+                    out.json(&json!({ "phase": set.map(TeamPhase::word) }))?;
+                    return Ok(ExitCode::SUCCESS);
+                }
                 out.line(set.map_or("not set: each session has its own", TeamPhase::word))?;
             }
             Command::Set { phase, .. } => {

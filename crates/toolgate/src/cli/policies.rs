@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 use toolgate_policies::{POLICIES, RulePage, rules};
 
 use super::Out;
@@ -65,7 +66,7 @@ impl Policies {
             rules: if policy.id == PACKS { rules().map(RuleRow::of).collect() } else { Vec::new() },
         });
         if self.json {
-            out.json(&rows.collect::<Vec<_>>())?;
+            out.json(&json!({ "policies": rows.collect::<Vec<_>>() }))?;
             return Ok(ExitCode::SUCCESS);
         }
         for row in rows {
@@ -79,7 +80,7 @@ impl Policies {
     fn list_rules(&self, out: &mut Out) -> Result<ExitCode, String> {
         let rows = rules().map(RuleRow::of);
         if self.json {
-            out.json(&rows.collect::<Vec<_>>())?;
+            out.json(&json!({ "rules": rows.collect::<Vec<_>>() }))?;
             return Ok(ExitCode::SUCCESS);
         }
         for row in rows {
@@ -97,6 +98,9 @@ pub(super) struct Explain {
     /// The id, as at the end of a denial
     #[arg(value_name = "POLICY|RULE")]
     id: String,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Explain {
@@ -105,12 +109,21 @@ impl Explain {
         let named = self.id.trim_matches(['[', ']']);
         let wanted = named.rsplit_once(": ").map_or(named, |(_, rule)| rule).trim();
         if let Some(policy) = POLICIES.iter().find(|policy| policy.id == wanted) {
+            if self.json {
+                let page = json!({ "id": policy.id, "floor": policy.floor, "manual": policy.doc() });
+                out.json(&json!({ "policy": page }))?;
+                return Ok(ExitCode::SUCCESS);
+            }
             out.line(out.paint("1", policy.id))?;
             out.line("")?;
             out.line(policy.doc())?;
             return Ok(ExitCode::SUCCESS);
         }
         if let Some(rule) = rules().find(|rule| rule.id == wanted) {
+            if self.json {
+                out.json(&json!({ "rule": RuleRow::of(rule) }))?;
+                return Ok(ExitCode::SUCCESS);
+            }
             explain_rule(out, rule)?;
             return Ok(ExitCode::SUCCESS);
         }

@@ -11,16 +11,17 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde::Serialize;
-use toolgate_evidence::{Ledger, Records};
+use toolgate_evidence::{Ledger, Records, last_position};
 use toolgate_gate::dirs::Dirs;
 use toolgate_hosts::host;
 use toolgate_model::Phase;
 use toolgate_secrets::redact;
 use toolgate_transcripts::{Client, PastCall, open, read};
 
+use super::progress::Shown;
 use super::replay::shown;
 use super::transcripts::TranscriptArgs;
-use super::{LineArgs, Out};
+use super::{CANNOT_TELL, LineArgs, Out};
 
 /// So many missing calls are shown in full; all are counted.
 const MOST_SHOWN: usize = 200;
@@ -28,7 +29,7 @@ const MOST_SHOWN: usize = 200;
 /// Look for calls in the agents' own transcripts that are not in the log
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit code: 0 every call is in the log, 1 some are missing, 2 cannot tell.\n\nCopilot, Gemini and Qwen name no call in their hooks: theirs are compared by how often a session used each tool."
+    after_help = "Exit code: 0 every call is in the log, 1 some are missing, 4 cannot tell.\n\nCopilot, Gemini and Qwen name no call in their hooks: theirs are compared by how often a session used each tool."
 )]
 pub(super) struct Reconcile {
     #[command(flatten)]
@@ -81,10 +82,14 @@ struct Logged {
 }
 
 impl Logged {
-    fn read(ledger: &Ledger) -> Result<Logged, String> {
+    fn read(state: &Path) -> Result<Logged, String> {
+        let ledger = Ledger::at(state);
+        let last = last_position(state).map_err(|error| error.to_string())?.map_or(0, |last| last.seq);
         let mut logged = Logged::default();
-        for record in ledger.all().map_err(|error| error.to_string())? {
+        let progress = Shown::counting("reconcile", "records");
+        for (number, record) in ledger.all().map_err(|error| error.to_string())?.enumerate() {
             let record = record.map_err(|error| error.to_string())?;
+            progress.at(number as u64, last);
             if logged.first.is_none() {
                 logged.first = humantime::parse_rfc3339_weak(&record.time).ok();
             }
@@ -143,7 +148,7 @@ impl Reconcile {
         Ok(match report.complete() {
             Complete::No => ExitCode::FAILURE,
             Complete::Yes => ExitCode::SUCCESS,
-            Complete::CannotTell => ExitCode::from(2),
+            Complete::CannotTell => ExitCode::from(CANNOT_TELL),
         })
     }
 }
@@ -172,7 +177,7 @@ pub(super) fn in_one_line(dirs: &Dirs) -> (Complete, String) {
 impl Report {
     /// `since`: how far back; `None` is the first record of the log.
     fn of(dirs: &Dirs, transcripts: &TranscriptArgs, since: Option<Duration>) -> Result<Report, String> {
-        let mut logged = Logged::read(&Ledger::at(&dirs.state))?;
+        let mut logged = Logged::read(&dirs.state)?;
         let from = match since {
             Some(since) => SystemTime::now().checked_sub(since),
             None => logged.first,
@@ -209,7 +214,9 @@ impl Report {
         let mut report = Report::default();
         report.unsure.extend(unlisted.iter().map(|path| format!("{} cannot be listed", path.display())));
         report.unsure.extend(asked.unexported(home, from));
-        for transcript in transcripts {
+        let (progress, files) = (Shown::counting("reconcile", "transcripts"), transcripts.len());
+        for (number, transcript) in transcripts.into_iter().enumerate() {
+            progress.at(number as u64, files as u64);
             let (host, mut undated) = (transcript.client.host(), 0);
             let read = open(&transcript.file).and_then(|text| {
                 read(transcript.client, text, &mut |call| {

@@ -23,13 +23,16 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use toolgate_evidence::{Ending, Ledger, Part, Record, Records, rfc3339};
+use toolgate_evidence::{Ending, Ledger, Part, Record, Records, last_position, rfc3339};
+use toolgate_gate::explain::Explanation;
+use toolgate_gate::gather::Surroundings;
 use toolgate_gate::options::HookOptions;
 use toolgate_hosts::host;
-use toolgate_model::{Decision, Host, Phase};
+use toolgate_model::{Call, Decision, Host, Phase};
 use toolgate_secrets::redact;
 use toolgate_transcripts::{Found, PastCall, open, read};
 
+use super::progress::Shown;
 use super::reconcile::is_counted;
 use super::transcripts::TranscriptArgs;
 use super::{LineArgs, Out};
@@ -172,6 +175,7 @@ impl Replay {
             other: other.as_ref(),
             examples,
             asks_needs: false,
+            progress: Shown::counting("replay", "transcripts"),
         };
         let mut report = work.transcripts()?;
         if reads_log {
@@ -237,6 +241,8 @@ struct Work<'w> {
     examples: usize,
     /// Whether it is kept what stopped calls would need.
     asks_needs: bool,
+    /// How far the transcripts have been read.
+    progress: Shown,
 }
 
 /// So many lines of the log are handed to a thread at once.
@@ -287,9 +293,12 @@ impl Work<'_> {
     /// Hands the lines of the log to the threads. What could not be read of it.
     fn read_log(&self, sender: &mpsc::SyncSender<Vec<Vec<u8>>>) -> Result<Option<String>, String> {
         let ledger = Ledger::at(&self.options.dirs.state);
+        let last = last_position(&self.options.dirs.state).ok().flatten().map_or(0, |last| last.seq);
         let mut batch = Vec::with_capacity(LINES);
         let mut unreadable = None;
-        for line in ledger.lines(Part::All).map_err(|error| error.to_string())? {
+        let progress = Shown::counting("replay", "records");
+        for (number, line) in ledger.lines(Part::All).map_err(|error| error.to_string())?.enumerate() {
+            progress.at(number as u64, last);
             match line {
                 Ok(line) if line.ending == Ending::Whole => batch.push(line.bytes),
                 // What a crash left is no record.
@@ -365,7 +374,10 @@ impl Work<'_> {
     fn some_transcripts(&self) -> Result<Report, String> {
         let mut report = Report::of(self);
         let mut judges = Judges::of(self);
-        while let Some(found) = self.files.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(found) = self.files.get(number) else { break };
+            self.progress.at(number as u64, self.files.len() as u64);
             let host: &'static dyn Host = host(found.client.host())
                 .ok_or_else(|| format!("there is no host `{}`", found.client.host()))?;
             let mut start = None;
@@ -457,11 +469,27 @@ pub(super) fn needs(
 ) -> Result<Needs, String> {
     let (files, _) = transcripts.found(&options.dirs.home, from)?;
     let next = AtomicUsize::new(0);
-    let work = Work { files: &files, next, from, options, other: None, examples: 0, asks_needs: true };
+    let progress = Shown::counting("suggest", "transcripts");
+    let work =
+        Work { files: &files, next, from, options, other: None, examples: 0, asks_needs: true, progress };
     let mut report = work.transcripts()?;
     let judged = std::mem::take(&mut report.judged);
     report.add(work.log(&judged, &|host| transcripts.wants_host(host))?, 0);
     Ok(report.needs.unwrap_or_default())
+}
+
+/// What today's settings say of a call of the log, part by part; or why they cannot say it.
+pub(super) fn explained_today<T>(
+    options: &HookOptions,
+    record: Record,
+    with: impl FnOnce(&Call<'_>, &Explanation<'_>, &Surroundings) -> T,
+) -> Result<T, &'static str> {
+    let past =
+        Recorded::of(record).ok_or("it is not the record of a call that an agent was about to make")?;
+    match past.lacks {
+        Some(why) => Err(why),
+        None => Judge::of(options).explained(past.host, &past.call, past.start.as_deref(), with),
+    }
 }
 
 /// What each of these calls would still need with other settings of the user: nothing where it would run, and nothing that

@@ -10,7 +10,6 @@ use toolgate_evidence::proof::index::{search, time};
 use toolgate_evidence::{last_position, rfc3339};
 use toolgate_policies::POLICIES;
 use toolgate_report::{Facts, html, markdown, page, terminal};
-use toolgate_workspace::Progress;
 
 use super::Out;
 use super::ledger::prove::standing;
@@ -31,6 +30,9 @@ pub(super) struct Report {
     /// The form of the page
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Write the page to this file, which must not exist
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -74,7 +76,7 @@ impl Report {
             if until.as_ref().is_some_and(|until| record.time >= *until) {
                 return false;
             }
-            progress.at(small(record.seq), small(records));
+            progress.at(record.seq, records);
             facts.add(&record);
             true
         })
@@ -89,7 +91,8 @@ impl Report {
         facts.proof.parts.push(("complete", complete));
         facts.finish(POLICIES.iter().map(|policy| policy.id));
         let colour = out.colour && self.output.is_none();
-        let text = match self.format {
+        let form = if self.json { Form::Json } else { self.format };
+        let text = match form {
             Form::Text => terminal(&page(&facts), width(), colour),
             Form::Markdown => markdown(&page(&facts)),
             Form::Html => html(&page(&facts)),
@@ -127,10 +130,6 @@ fn at(text: &str) -> Result<String, String> {
             "`{text}` is not a time; write 2026-11-18, 2026-11-18T05:00:00Z, or 90m, 12h, 3d for how long ago"
         )
     })
-}
-
-fn small(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// How wide the terminal is.

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use toolgate_secrets::{Emails, Rules};
 
-use super::{Out, READER_GONE};
+use super::{CANNOT_TELL, Out, READER_GONE};
 use git::Repository;
 use known::Known;
 use search::{Finding, Search, Totals};
@@ -47,6 +47,9 @@ pub(super) struct Scan {
     /// The format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// A report in JSON; findings that are in it are not reported again
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -91,7 +94,7 @@ one, and the rest of the line is the same, it counts as known.
 
 Not searched: what git keeps in .git, links, files with a NUL byte in their first 8 KiB.
 
-Exit code: 0 nothing found, 1 something found, 2 could not look at everything.";
+Exit code: 0 nothing found, 1 something found, 4 could not look at everything.";
 
 /// What to do about findings in what is staged.
 const STAGED_ADVICE: &str = "\
@@ -134,11 +137,11 @@ impl Scan {
         match self.look(out) {
             Ok(Totals { problems: 0, findings: 0, .. }) => ExitCode::SUCCESS,
             Ok(Totals { problems: 0, .. }) => ExitCode::from(1),
-            Ok(_) => ExitCode::from(2),
+            Ok(_) => ExitCode::from(CANNOT_TELL),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::from(READER_GONE),
             Err(error) => {
                 complain(&format!("stdout: {error}"));
-                ExitCode::from(2)
+                ExitCode::FAILURE
             }
         }
     }
@@ -160,7 +163,8 @@ impl Scan {
                 return Ok(Totals { problems: 1, ..Totals::default() });
             }
         };
-        let mut report: Box<dyn Report + '_> = match self.format {
+        let format = if self.json { Format::Json } else { self.format };
+        let mut report: Box<dyn Report + '_> = match format {
             Format::Text => Box::new(text::Text::new(out)),
             Format::Json => Box::new(json::Json::begin(&mut out.stdout)?),
             Format::Sarif => Box::new(sarif::Sarif::begin(&mut out.stdout)?),

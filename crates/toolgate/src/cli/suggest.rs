@@ -157,15 +157,7 @@ impl Report<'_> {
         for (why, count) in self.beyond {
             out.line(format!("{count:>8}  left as they are: {}", visible(why)))?;
         }
-        for line in self.diff.lines() {
-            let code = match line.chars().next() {
-                Some('+') => "32",
-                Some('-') => "31",
-                _ => "0",
-            };
-            out.line(out.paint(code, line))?;
-        }
-        Ok(())
+        out.diff(&self.diff)
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 
 use super::allow::trust;
 use super::people::{Loosened, PlaceArgs, confirmed, record_agreed};
@@ -24,6 +25,9 @@ pub(super) struct Trust {
     /// Only print whether it is trusted
     #[arg(long)]
     status: bool,
+    /// As JSON; with --status
+    #[arg(long, requires = "status")]
+    json: bool,
     /// Revoke the trust
     #[arg(long, conflicts_with = "status")]
     revoke: bool,
@@ -60,18 +64,23 @@ impl Trust {
         if files.is_empty() {
             return Err(format!("there is no {}; nothing to trust", own.display()));
         }
-        let mut open = Vec::new();
+        let (mut open, mut rows) = (Vec::new(), Vec::new());
         for file in files {
             let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
             check(&file, &bytes).map_err(|error| error.to_string())?;
             let trusted = wanted.is_trusted(&disk, &bytes);
-            if self.status || trusted {
+            if self.json {
+                rows.push(json!({ "file": file, "trusted": trusted }));
+            } else if self.status || trusted {
                 let word = if trusted { "trusted" } else { "not trusted: it can only add rules" };
                 out.line(format!("{} is {word}", file.display()))?;
             }
             if !trusted {
                 open.push((file, bytes));
             }
+        }
+        if self.json {
+            out.json(&json!({ "files": rows }))?;
         }
         if self.status || open.is_empty() {
             return Ok(if open.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });

@@ -586,7 +586,11 @@ fn an_approval_can_open_the_place_or_the_rule_that_stops_the_call() {
     let read = || desk.session().read(shared.join("a.txt").to_str().unwrap());
     assert_eq!(read(), "deny");
     let listed: Value = serde_json::from_str(&desk.toolgate(&["pending", "--json"]).run("").stdout).unwrap();
-    let reads = listed.as_array().unwrap().iter().find(|row| row["call"].as_str().unwrap().contains("Read"));
+    let reads = listed["pending"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["call"].as_str().unwrap().contains("Read"));
     let code = reads.unwrap_or_else(|| panic!("{listed}"))["code"].as_str().unwrap().to_owned();
     let elsewhere = desk.machine.dir("elsewhere");
     let other = desk.types_yes(&["approve", &code, "--place", elsewhere.to_str().unwrap()]);

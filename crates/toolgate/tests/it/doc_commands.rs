@@ -63,6 +63,12 @@ const BEFORE: &[(&str, &str, &str)] = &[
     ),
     (
         "docs/record.md",
+        "toolgate why 1",
+        r#"rm -r ~/.local/state/toolgate
+        printf '{"session_id":"s","cwd":"%s","hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"%s","content":"x"}}' "$PWD" ~/src/app/a2 | toolgate hook claude-code"#,
+    ),
+    (
+        "docs/record.md",
         "cd ~/.local/state/toolgate/tlog",
         r#"rm -r ~/.local/state/toolgate
         printf '{"session_id":"s","cwd":"%s","hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"/etc/hostname"}}' "$PWD" | toolgate hook claude-code

@@ -21,8 +21,10 @@ mod exec;
 mod fail_closed;
 mod friction;
 mod gaps;
+mod habits;
 mod hook;
 mod hosts;
+mod json;
 mod large_outputs;
 mod late;
 mod launch;
@@ -59,6 +61,7 @@ mod team_counts;
 #[path = "../../../gate/tests/it/test_machine.rs"]
 mod test_machine;
 mod watch;
+mod why;
 #[cfg(target_os = "linux")]
 mod work;
 mod workspace;

@@ -220,8 +220,11 @@ fn the_doctor_says_at_which_level_a_host_is_contained_and_what_stands_in_the_way
         let asked = ["doctor", "--host", host, "--json"];
         let answer = world.machine.toolgate().args(asked).cwd(&world.worktree).run("");
         let found: Value = serde_json::from_str(&answer.stdout).unwrap();
-        let all = found.as_array().cloned().unwrap_or_else(|| vec![found.clone()]);
-        let checks = all.iter().flat_map(|host| host["checks"].as_array().cloned().unwrap_or_default());
+        let checks = found["hosts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|host| host["checks"].as_array().cloned().unwrap_or_default());
         let own = checks.filter(|check| check["id"] == "sandbox");
         own.map(|check| check["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join("\n")
     };

@@ -19,9 +19,9 @@ use super::super::people::HomeArgs;
 /// So many people's logs are sealed at once.
 const AT_ONCE: usize = 8;
 /// How a run ends that has refused a log.
-const REFUSED: u8 = 1;
+const REFUSED: u8 = 2;
 /// How a run ends that could not be done.
-const FAILED: u8 = 2;
+const FAILED: u8 = 1;
 
 /// Where the machine keeps its settings.
 #[derive(Debug, Clone, Args)]

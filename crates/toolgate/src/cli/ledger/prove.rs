@@ -1,31 +1,32 @@
 //! What proves to others that the log is what was recorded: sealing, verifying, proofs for one record, what witnesses add.
 //!
-//! Exit codes of `verify` and `check-proof`: 0 good, 1 bad, 2 cannot tell.
+//! Exit codes of `verify` and `check-proof`: 0 good, 1 bad, 4 cannot tell.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
+use toolgate_evidence::last_position;
 use toolgate_evidence::proof::{
-    Audit, AuditOutcome, Checkpoint, InclusionProof, Known, NoteKey, Part, SealOutcome, Shown, anchor, audit,
-    keys, prove, seal,
+    Audit, AuditOutcome, Checkpoint, Epoch, InclusionProof, Known, NoteKey, Part, SealOutcome, Shown, anchor,
+    audit_telling, keys, prove, seal,
 };
 
 use toolgate_report::{Proof, Standing};
 
-use super::super::Out;
 use super::super::people::HomeArgs;
+use super::super::progress;
 use super::super::reconcile::{Complete, in_one_line};
+use super::super::{CANNOT_TELL, Out};
 use super::apart::{EtcArgs, seal_all};
 use super::{describe, stamps};
 
-/// What cannot be checked is not good.
-const CANNOT_TELL: u8 = 2;
 /// No proof, checkpoint or stamp is longer.
 const MAX_FILE: u64 = 1024 * 1024;
 
@@ -82,6 +83,7 @@ struct Verified<'a> {
 
 /// Check that no record was changed, removed or inserted
 #[derive(Debug, Args)]
+#[command(after_help = "Exit code: 0 all is as it was recorded, 1 something is not, 4 cannot tell.")]
 pub(super) struct Verify {
     /// The first key of the log, as you noted it: name+id+key
     #[arg(long, value_name = "KEY")]
@@ -131,6 +133,11 @@ pub(in super::super) fn standing(home: &HomeArgs) -> Result<Proof, String> {
 impl Verify {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
         match self.audit() {
+            // A page for programs is whole, or there is none.
+            Err(error) if self.json => {
+                let _ = writeln!(io::stderr(), "toolgate: cannot tell: {error}");
+                Ok(ExitCode::from(CANNOT_TELL))
+            }
             Ok(audit) => {
                 let compared = if self.transcripts { Some(in_one_line(&self.home.dirs()?)) } else { None };
                 let complete = compared.as_ref().map(|(complete, _)| *complete);
@@ -174,7 +181,10 @@ impl Verify {
             None => BTreeMap::new(),
         };
         let known = Known { first_key, noted, witnesses, stamps, apart };
-        audit(&state, &known).map_err(|error| error.to_string())
+        let progress = progress::Shown::counting("verify", "records");
+        let records = last_position(&state).ok().flatten().map_or(0, |last| last.seq);
+        let mut tell = |record| progress.at(record, records);
+        audit_telling(&state, &known, &mut tell).map_err(|error| error.to_string())
     }
 }
 
@@ -259,13 +269,22 @@ fn said(audit: &Audit) -> Vec<(&'static str, String)> {
 /// List the keys that the log was sealed with
 #[derive(Debug, Args)]
 pub(super) struct Keys {
+    /// As JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     home: HomeArgs,
 }
 
 impl Keys {
     pub(super) fn run(self, out: &mut Out) -> Result<ExitCode, String> {
-        for epoch in keys(&self.home.dirs()?.state).map_err(|error| error.to_string())? {
+        let keys = keys(&self.home.dirs()?.state).map_err(|error| error.to_string())?;
+        if self.json {
+            let row = |epoch: &Epoch| json!({ "number": epoch.number, "from_record": epoch.seq, "key": epoch.key.to_string() });
+            out.json(&json!({ "keys": keys.iter().map(row).collect::<Vec<_>>() }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        for epoch in keys {
             out.line(format!("{:>4}  record {:>8}  {}", epoch.number, epoch.seq, epoch.key))?;
         }
         Ok(ExitCode::SUCCESS)
@@ -306,12 +325,16 @@ fn proof_beside(record: &Path) -> PathBuf {
 
 /// Check such a proof
 #[derive(Debug, Args)]
+#[command(after_help = "Exit code: 0 the record is in that log, 1 it is not, 4 cannot tell.")]
 pub(super) struct CheckProof {
     /// The record; its proof is in FILE.tlog-proof
     file: PathBuf,
     /// The key that the checkpoint in the proof must be signed with: name+id+key
     #[arg(long, value_name = "KEY")]
     key: String,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl CheckProof {
@@ -329,7 +352,16 @@ impl CheckProof {
             },
             Err(error) => (format!("cannot tell: {error}"), CANNOT_TELL),
         };
-        out.line(said)?;
+        if self.json {
+            let outcome = match code {
+                0 => "good",
+                1 => "bad",
+                _ => "cannot-tell",
+            };
+            out.json(&json!({ "outcome": outcome, "said": said }))?;
+        } else {
+            out.line(said)?;
+        }
         Ok(ExitCode::from(code))
     }
 

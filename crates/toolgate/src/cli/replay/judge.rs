@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use toolgate_gate::counter::SessionCounter;
+use toolgate_gate::explain::{Explanation, explain};
 use toolgate_gate::gather::{Surroundings, gather};
 use toolgate_gate::launch::LaunchLine;
 use toolgate_gate::line::consider;
 use toolgate_gate::machine::{Machine as _, ThisMachine};
 use toolgate_gate::options::HookOptions;
 use toolgate_hosts::tools_like;
-use toolgate_model::{Call, Decision, FindingKind, Host, Json};
+use toolgate_model::{Call, Decision, FindingKind, Host, Json, Verdict};
 use toolgate_setup::this_machine;
 use toolgate_transcripts::PastCall;
 
@@ -67,49 +68,65 @@ impl<'o> Judge<'o> {
             (self.machine, self.known) = (machine(), BTreeMap::new());
             self.remembered.clear();
         }
-        let (Some(directory), Some(start)) = (past.directory.as_deref(), start) else {
-            return Judged::Not("the transcript names no directory");
+        let (start, directory) = match places(host, past, start) {
+            Ok(places) => places,
+            Err(why) => return Judged::Not(why),
         };
-        if host.id() == "codex" && past.tool == "exec" {
-            return Judged::Not("a script of Codex, whose calls its transcript does not hold");
-        }
         let text = past.input.to_string();
         let names = [host.id(), &past.tool, start, directory, &text].map(str::to_owned);
         if let Some(judged) = self.remembered.get(&names) {
             return judged.clone();
         }
-        let judged = self.judge_anew(host, past, (start, directory), &text);
+        let judged = self.with_call(host, past, (start, directory), &text, |machine, call, surroundings| {
+            Judged::of(&consider(machine, call, surroundings).verdict)
+        });
+        let judged = judged.unwrap_or_else(Judged::Not);
         if text.len() <= REMEMBERED {
             self.remembered.insert(names, judged.clone());
         }
         judged
     }
 
-    /// `text`: the input.
-    fn judge_anew(
+    /// Judges one call with what each part of it has to do with the verdict.
+    pub(super) fn explained<T>(
+        &mut self,
+        host: &'static dyn Host,
+        past: &PastCall,
+        start: Option<&str>,
+        with: impl FnOnce(&Call<'_>, &Explanation<'_>, &Surroundings) -> T,
+    ) -> Result<T, &'static str> {
+        let places = places(host, past, start)?;
+        self.with_call(host, past, places, &past.input.to_string(), |machine, call, surroundings| {
+            with(call, &explain(machine, call, surroundings), surroundings)
+        })
+    }
+
+    /// The call as it would come today. `text`: the input.
+    fn with_call<T>(
         &mut self,
         host: &'static dyn Host,
         past: &PastCall,
         (start, directory): (&str, &str),
         text: &str,
-    ) -> Judged {
-        let Ok(input) = serde_json::from_str::<Json<'_>>(text) else {
-            return Judged::Not("its input cannot be read");
-        };
+        with: impl FnOnce(&ThisMachine, &Call<'_>, &Surroundings) -> T,
+    ) -> Result<T, &'static str> {
+        let input = serde_json::from_str::<Json<'_>>(text).map_err(|_| "its input cannot be read")?;
         let action = tools_like(host.id()).action(&past.tool, &input);
         let mut call = Call::before(host.id(), past.tool.as_str(), input, action);
         call.cwd = Some(start.into());
         let key = (host.id(), start.to_owned(), past.tool.clone());
         let (options, machine) = (self.options, &self.machine);
         let surroundings = self.known.entry(key).or_insert_with(|| surround(host, options, &call, start));
-        let surroundings = match surroundings {
-            Ok(surroundings) => surroundings,
-            Err(why) => return Judged::Not(why),
-        };
+        let surroundings = surroundings.as_ref().map_err(|why| *why)?;
         call.cwd = Some(directory.into());
         // A client that keeps what we made of a command shows it with our line.
         let call = LaunchLine::as_first_sent(&options.dirs.state, &call).unwrap_or(call);
-        let verdict = consider(machine, &call, surroundings).verdict;
+        Ok(with(machine, &call, surroundings))
+    }
+}
+
+impl Judged {
+    fn of(verdict: &Verdict) -> Judged {
         let findings = verdict.findings().iter().map(|finding| Found {
             rule: [finding.policy, &finding.rule]
                 .into_iter()
@@ -126,6 +143,21 @@ impl<'o> Judge<'o> {
         let decision = verdict.would().unwrap_or(verdict.decision());
         Judged::Decided { decision, findings: findings.collect() }
     }
+}
+
+/// Where the session of a call began, and where the call was made.
+fn places<'p>(
+    host: &dyn Host,
+    past: &'p PastCall,
+    start: Option<&'p str>,
+) -> Result<(&'p str, &'p str), &'static str> {
+    let (Some(directory), Some(start)) = (past.directory.as_deref(), start) else {
+        return Err("the transcript names no directory");
+    };
+    if host.id() == "codex" && past.tool == "exec" {
+        return Err("a script of Codex, whose calls its transcript does not hold");
+    }
+    Ok((start, directory))
 }
 
 /// As for `toolgate check`: where a host's own variable would place a session does not count.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::super::JSON_VERSION;
 use super::Report;
 use super::search::{Finding, Totals};
 
@@ -31,7 +32,7 @@ struct ReportedFinding<'f> {
 
 impl<'o> Json<'o> {
     pub(super) fn begin(out: &'o mut dyn Write) -> io::Result<Json<'o>> {
-        out.write_all(b"{\"findings\":[")?;
+        write!(out, "{{\"version\":{JSON_VERSION},\"findings\":[")?;
         Ok(Json { out, separator: "\n" })
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate_secrets::{Emails, Found, Marks, Rules, find, scrub};
 
+use super::super::progress::Shown;
 use super::known::Known;
 use super::{Failure, Report, complain, plain};
 use toolgate_gate::disk::open_regular;
@@ -73,6 +74,8 @@ pub(super) struct Search<'s> {
     window: Vec<u8>,
     /// Where the window begins.
     start: Position,
+    /// Nobody knows beforehand how many files there are.
+    progress: Shown,
 }
 
 impl<'s> Search<'s> {
@@ -87,6 +90,7 @@ impl<'s> Search<'s> {
             binary: None,
             window: Vec::new(),
             start: Position { line: 1, column: 1 },
+            progress: Shown::counting("scan", "files"),
         }
     }
 
@@ -96,6 +100,7 @@ impl<'s> Search<'s> {
 
     /// Says what could not be looked at. The search goes on, but its outcome is no clean one.
     pub(super) fn problem(&mut self, what: &str) {
+        self.progress.clear();
         complain(what);
         self.totals.problems += 1;
     }
@@ -167,6 +172,7 @@ impl<'s> Search<'s> {
             return Ok(());
         }
         self.totals.files += usize::from(first);
+        self.progress.at(self.totals.files as u64, 0);
         let text = std::mem::take(&mut self.window);
         let found = find(&text, self.rules);
         let cut = if last { text.len() } else { cut(&text) };
@@ -203,6 +209,7 @@ impl<'s> Search<'s> {
         let from = here.position;
         here.advance(secret.to);
         self.totals.findings += 1;
+        self.progress.clear();
         let finding = Finding {
             path: self.path.clone(),
             from,

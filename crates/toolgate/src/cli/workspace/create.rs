@@ -56,7 +56,8 @@ impl Create {
 
     pub(super) fn run(&self, out: &mut Out) -> Result<ExitCode, Failure> {
         let wanted = self.wanted()?;
-        let workspace = self.common.keeper()?.create(&wanted, &person(), &Shown::new("copying inputs"))?;
+        let workspace =
+            self.common.keeper()?.create(&wanted, &person(), &Shown::counting("copying inputs", "files"))?;
         let (agent, path, declaration) = (workspace.agent(), workspace.path(), workspace.declaration());
         let missing = missing_inputs(&workspace)?;
         if self.common.json {

@@ -16,10 +16,11 @@ use std::{fmt, fs};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolgate_workspace::{DEFAULT_BASE, Error, FileError, Workspaces};
+use toolgate_workspace::{DEFAULT_BASE, Error, FileError, Progress, Workspaces};
 
 use super::people::{HomeArgs, person};
-use super::{Out, READER_GONE};
+use super::progress::Shown;
+use super::{Out, READER_GONE, is_reader_gone};
 use crate::workspace::{Keeper, refusal};
 use toolgate_model::visible;
 
@@ -69,6 +70,12 @@ enum Command {
     Gc(receipt::Gc),
     /// Print the public key for checking this machine's receipts; makes a key if there is none
     Key(receipt::Key),
+}
+
+impl Progress for Shown {
+    fn at(&self, done: usize, of: usize) {
+        Shown::at(self, done as u64, of as u64);
+    }
 }
 
 /// What all of them take.
@@ -248,6 +255,9 @@ impl Command {
     /// Says on stderr what was not done, and records what was refused.
     fn tell(&self, failure: &Failure) -> ExitCode {
         let (event, agent, common) = self.about();
+        if matches!(failure, Failure::Other(what) if is_reader_gone(what)) {
+            return ExitCode::from(READER_GONE);
+        }
         let mut stderr = io::stderr().lock();
         if let Failure::Workspace(error) = failure {
             if matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe) {

@@ -41,7 +41,8 @@ impl Receipt {
         let workspace = self.common.find(&self.agent)?;
         let place = PlaceArgs { root: self.root.clone(), home: self.common.home.clone() };
         let (places, profile) = (place.places(keeper.dirs())?, self.profile.as_deref());
-        let receipt = keeper.receipt(&workspace, &places, profile, &person(), &Shown::new("receipt"))?;
+        let receipt =
+            keeper.receipt(&workspace, &places, profile, &person(), &Shown::counting("receipt", "files"))?;
         let Some(file) = &self.output else {
             out.line(receipt.to_json().trim_end())?;
             return Ok(ExitCode::SUCCESS);
@@ -81,7 +82,8 @@ impl Replay {
         let store = Store::open(&keeper.store())?;
         let moment = if self.before { Moment::Before } else { Moment::After };
         let workspaces = self.common.workspaces()?;
-        let workspace = workspaces.replay(&self.to, &receipt, &store, moment, &Shown::new("replay"))?;
+        let workspace =
+            workspaces.replay(&self.to, &receipt, &store, moment, &Shown::counting("replay", "files"))?;
         let (id, path) = (receipt.id().to_string(), workspace.path().to_path_buf());
         let about = [("receipt", id.as_str()), ("by", &person())];
         if let Err(error) = keeper.done("workspace-replay", &self.to, &about) {

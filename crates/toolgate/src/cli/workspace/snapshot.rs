@@ -149,7 +149,7 @@ impl Diff {
 
 fn of_agent(common: &Common, agent: &str, side: Side, formula: Formula) -> Result<Held, Failure> {
     let workspace = common.find(agent)?;
-    Ok(workspace.snapshot_of(side, formula, &Shown::new("snapshot"))?)
+    Ok(workspace.snapshot_of(side, formula, &Shown::counting("snapshot", "files"))?)
 }
 
 fn side(inputs: bool) -> Side {

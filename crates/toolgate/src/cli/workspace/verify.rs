@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use toolgate_evidence::{Ledger, position_of};
-use toolgate_workspace::{Digest, Error, Formula, LedgerPosition, Predicate, Progress, Side, State, Store};
+use toolgate_workspace::{Digest, Error, Formula, LedgerPosition, Predicate, Side, State, Store};
 
 use super::super::progress::Shown;
 use super::receipt::{TrustArgs, find};
@@ -126,7 +126,7 @@ impl Verify {
             if self.current { Check::failed("current", message) } else { Check::note("current", message) }
         };
         let now = self.common.find(stated.agent.as_str()).and_then(|workspace| {
-            workspace.snapshot_of(Side::Output, Formula::Framed, &Shown::new("current outputs"))
+            workspace.snapshot_of(Side::Output, Formula::Framed, &Shown::counting("current outputs", "files"))
         });
         let differences = match now {
             Ok(now) => stated.outputs.diff(&now),
@@ -162,7 +162,7 @@ fn stored(keeper: &Keeper, stated: &Predicate) -> Check {
             State::Missing => None,
         })
         .collect();
-    let progress = Shown::new("store");
+    let progress = Shown::counting("store", "files");
     let (mut wrong, mut absent) = (Vec::new(), 0);
     for (done, (digest, (size, path))) in contents.iter().enumerate() {
         match store.read_into(digest, &mut io::sink()) {
@@ -173,7 +173,7 @@ fn stored(keeper: &Keeper, stated: &Predicate) -> Check {
                 wrong.push((path, error.to_string()));
             }
         }
-        progress.at(done + 1, contents.len());
+        progress.at(done as u64 + 1, contents.len() as u64);
     }
     let (all, wrong_ones) = (contents.len(), wrong.len());
     match wrong.first() {

@@ -17,8 +17,10 @@ fn registered(host: &str) -> Machine {
 /// The diagnosis of one host: whether it is active, and its checks as `(id, status, text)`.
 fn diagnose(machine: &Machine, host: &str) -> (bool, Vec<(String, String, String)>) {
     let output = machine.toolgate(&["doctor", "--json", "--host", host]);
-    let diagnosis: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let diagnosis = &said["hosts"][0];
     assert_eq!(diagnosis["host"], host);
+    assert_eq!(said["active"], diagnosis["active"]);
     let active = diagnosis["active"].as_bool().unwrap();
     assert_eq!(output.status.code(), Some(i32::from(!active)));
     let text = |check: &Value, key: &str| check[key].as_str().unwrap().to_owned();
@@ -76,7 +78,8 @@ fn doctor_examines_every_installed_host() {
     machine.must(&["init", "--yes", "--host", "codex", "--host", "pi"]);
     let output = machine.toolgate(&["doctor", "--json"]);
     let diagnoses: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let hosts: Vec<_> = diagnoses.as_array().unwrap().iter().map(|one| one["host"].clone()).collect();
+    let hosts: Vec<_> =
+        diagnoses["hosts"].as_array().unwrap().iter().map(|one| one["host"].clone()).collect();
     assert_eq!(hosts, ["codex", "pi"]);
     assert!(output.status.success());
     // One that is installed and not registered is not active.
@@ -164,7 +167,8 @@ fn a_broken_gate_is_diagnosed_as_inactive() {
                 .env("HOME", machine.path("home"))
                 .output()
                 .unwrap();
-            let diagnosis: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let diagnosis = &said["hosts"][0];
             assert_eq!(diagnosis["active"], false, "{host}, {body}: {diagnosis:#}");
             let checks = diagnosis["checks"].as_array().unwrap();
             let failed = checks.iter().find(|check| check["id"] == "canary-deny").unwrap();
