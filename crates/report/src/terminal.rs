@@ -87,24 +87,24 @@ fn table(out: &mut String, table: &Table, width: usize) {
         return;
     }
     let shown = table.rows.get(..table.rows.len().min(MOST_ROWS)).unwrap_or_default();
-    let rows: Vec<Vec<String>> =
+    let mut rows: Vec<Vec<String>> =
         shown.iter().map(|row| row.iter().map(|cell| flat(&cell.text)).collect()).collect();
-    let mut widths: Vec<usize> = table.head.iter().map(|column| column.name.chars().count()).collect();
-    for row in &rows {
-        for (cell, width) in row.iter().zip(&mut widths) {
-            *width = (*width).max(cell.chars().count());
-        }
+    let mut columns: Vec<&Column> = table.head.iter().collect();
+    if needed(&widths_of(&columns, &rows)) > width {
+        without_zeros(&mut columns, &mut rows);
     }
+    let mut widths = widths_of(&columns, &rows);
     let fits = needed(&widths) <= width;
-    let code = table.head.iter().position(|column| column.holds == Holds::Code);
-    let is_listed = !fits && code.is_some_and(|code| table.head.iter().skip(code + 1).all(is_text));
+    let code = columns.iter().position(|column| column.holds == Holds::Code);
+    let is_listed =
+        !fits && code.is_some_and(|code| columns.iter().skip(code + 1).all(|column| is_text(column)));
     let beside = code.filter(|_| is_listed).map_or(widths.len(), |code| code + 1);
     widths.truncate(beside);
-    shrink(&mut widths, &table.head, width);
-    let head: Vec<String> = table.head.iter().take(beside).map(|column| column.name.to_owned()).collect();
+    shrink(&mut widths, &columns, width);
+    let head: Vec<String> = columns.iter().take(beside).map(|column| column.name.to_owned()).collect();
     for row in std::iter::once(&head).chain(&rows) {
         let mut line = String::new();
-        for ((cell, width), column) in row.iter().zip(&widths).zip(&table.head) {
+        for ((cell, width), column) in row.iter().zip(&widths).zip(&columns) {
             let cell = cut(cell, *width);
             let _ = match column.holds {
                 Holds::Number => write!(line, "{cell:>width$}  "),
@@ -132,6 +132,33 @@ fn table(out: &mut String, table: &Table, width: usize) {
     }
 }
 
+fn widths_of(columns: &[&Column], rows: &[Vec<String>]) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|column| column.name.chars().count()).collect();
+    for row in rows {
+        for (cell, width) in row.iter().zip(&mut widths) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    widths
+}
+
+/// Leaves out the numbers that are zero in every row: where there is no room, they say least.
+fn without_zeros(columns: &mut Vec<&Column>, rows: &mut [Vec<String>]) {
+    let is_zero =
+        |at: usize| rows.iter().all(|row| row.get(at).is_none_or(|cell| cell == "0" || cell.is_empty()));
+    let said: Vec<bool> = columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| column.holds != Holds::Number || !is_zero(at))
+        .collect();
+    let mut kept = said.iter();
+    columns.retain(|_| kept.next().is_none_or(|said| *said));
+    for row in rows {
+        let mut kept = said.iter();
+        row.retain(|_| kept.next().is_none_or(|said| *said));
+    }
+}
+
 fn is_text(column: &Column) -> bool {
     column.holds == Holds::Text
 }
@@ -146,7 +173,7 @@ fn needed(widths: &[usize]) -> usize {
 }
 
 /// Takes from the widest column until all fit; numbers and times stay whole.
-fn shrink(widths: &mut [usize], head: &[Column], width: usize) {
+fn shrink(widths: &mut [usize], head: &[&Column], width: usize) {
     while needed(widths) > width {
         let soft = widths.iter_mut().zip(head);
         let soft = soft.filter(|(_, column)| matches!(column.holds, Holds::Text | Holds::Code));
@@ -196,10 +223,23 @@ mod tests {
         let mut widths = vec![6, 16, 90, 40];
         let head =
             [Holds::Number, Holds::Time, Holds::Code, Holds::Text].map(|holds| Column { name: "", holds });
-        shrink(&mut widths, &head, 80);
+        shrink(&mut widths, &head.iter().collect::<Vec<_>>(), 80);
         assert_eq!(widths.iter().sum::<usize>() + 6, 80);
         assert_eq!((widths.first(), widths.get(1)), (Some(&6), Some(&16)));
         assert_eq!(cut("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn numbers_that_are_all_zero_make_room() {
+        let head = [Holds::Code, Holds::Number, Holds::Number].map(|holds| Column { name: "", holds });
+        let mut columns: Vec<&Column> = head.iter().collect();
+        let mut rows = vec![
+            vec!["a".to_owned(), "0".to_owned(), "0".to_owned()],
+            ["b", "0", "7"].map(str::to_owned).into(),
+        ];
+        without_zeros(&mut columns, &mut rows);
+        assert_eq!(columns.len(), 2);
+        assert_eq!(rows, [["a", "0"], ["b", "7"]]);
     }
 
     #[test]
