@@ -60,6 +60,11 @@ impl Filter {
         self.terms.is_empty()
     }
 
+    /// Whether nothing but denials can be wanted, so that an index of them leads to all that is.
+    pub fn is_about_denials(&self) -> bool {
+        self.terms.iter().any(|term| term.about == About::Verdict && term.wanted == "deny")
+    }
+
     /// Whether a record is wanted.
     pub fn wants(&self, record: &Record) -> bool {
         self.terms.iter().all(|term| term.wants(record))

@@ -15,5 +15,5 @@ pub use filter::Filter;
 pub use keys::{Key, Keys};
 pub use line::{Line, Style};
 pub use screen::Screen;
-pub use state::{Waiting, Watch, Wish};
+pub use state::{Doing, Seen, Waiting, Watch, Wish, about, is_notable};
 pub use view::draw;

@@ -83,11 +83,38 @@ pub(crate) struct Agent {
 
 /// What an agent does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Doing {
+pub enum Doing {
+    /// Its last call waits for a person.
     Waits,
+    /// It was denied several times in a row.
     Blocked,
+    /// It was heard of lately.
     Works,
+    /// It was not.
     Idle,
+}
+
+/// An agent, as it is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'w> {
+    /// Its name, which may be empty.
+    pub agent: &'w str,
+    /// Its host.
+    pub host: &'w str,
+    /// The directory that it is confined to.
+    pub root: &'w str,
+    /// The host's id of its session.
+    pub session: &'w str,
+    /// What it does.
+    pub doing: Doing,
+    /// When it was heard of last, in seconds since 1970.
+    pub heard: u64,
+    /// How many calls it made.
+    pub calls: u64,
+    /// How many of them were denied.
+    pub denied: u64,
+    /// Its last call.
+    pub last: &'w str,
 }
 
 /// What is typed at the bottom.
@@ -135,9 +162,7 @@ impl Watch {
         if phase.is_some() {
             self.hear(&record, phase, at);
         }
-        let is_refused = record.contained.as_ref().is_some_and(|contained| !contained.denied.is_empty());
-        let is_notable = record.event.starts_with("security-warning") || record.host == "toolgate";
-        if phase == Some(Phase::Before) || is_refused || record.redacted > 0 || is_notable {
+        if is_notable(&record) {
             if phase == Some(Phase::Before) {
                 *self.counts.entry(word(&record)).or_default() += 1;
             }
@@ -193,6 +218,34 @@ impl Watch {
         self.drawn = Some((seq, drawn));
     }
 
+    /// The agents: who waits comes first, then who was heard of last.
+    pub fn agents(&self) -> Vec<Seen<'_>> {
+        let seen = |(name, found)| {
+            let ([agent, host, root], found): (&Name, &Agent) = (name, found);
+            let Agent { heard, calls, denied, session, last, .. } = found;
+            let (heard, calls, denied, doing) = (*heard, *calls, *denied, self.doing(found));
+            Seen { agent, host, root, session, doing, heard, calls, denied, last }
+        };
+        let mut agents: Vec<Seen<'_>> = self.agents.iter().map(seen).collect();
+        agents.sort_by_key(|seen| (seen.doing, std::cmp::Reverse(seen.heard)));
+        agents
+    }
+
+    /// The calls that are kept, the oldest first.
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Record> + ExactSizeIterator {
+        self.calls.iter()
+    }
+
+    /// How many calls got this verdict since the page began.
+    pub fn count(&self, verdict: &str) -> u64 {
+        self.counts.get(verdict).copied().unwrap_or_default()
+    }
+
+    /// The calls that wait for a person.
+    pub fn waiting(&self) -> &[Waiting] {
+        &self.waiting
+    }
+
     /// The record with this number, if it is still kept.
     pub fn record(&self, seq: u64) -> Option<&Record> {
         self.calls.iter().rev().find(|record| record.seq == seq)
@@ -225,7 +278,7 @@ impl Watch {
     }
 
     /// The code by which a person can answer to this call.
-    pub(crate) fn code(&self, record: &Record) -> Option<&str> {
+    pub fn code(&self, record: &Record) -> Option<&str> {
         let is_it = |waiting: &&Waiting| waiting.session == record.session && waiting.input == record.input;
         self.waiting.iter().find(is_it).map(|waiting| waiting.code.as_str())
     }
@@ -373,6 +426,15 @@ impl Watch {
     }
 }
 
+/// Whether a record is shown as a call: it is one, or says what became of one, or what a person did.
+pub fn is_notable(record: &Record) -> bool {
+    let phase = host(&record.host).map(|host| host.phase(&record.event));
+    let is_refused = record.contained.as_ref().is_some_and(|contained| !contained.denied.is_empty());
+    let is_event = record.event.starts_with("security-warning") || record.host == "toolgate";
+    let is_call = phase == Some(Phase::Before) || is_refused || record.redacted > 0 || is_event;
+    is_call && !record.canary && !record.is_own()
+}
+
 fn signed(page: usize) -> isize {
     isize::try_from(page.max(1)).unwrap_or(isize::MAX)
 }
@@ -387,7 +449,7 @@ pub(crate) fn word(record: &Record) -> &'static str {
 }
 
 /// What a call is about: its command, or what it names.
-pub(crate) fn about(record: &Record) -> String {
+pub fn about(record: &Record) -> String {
     let command = record.args.iter().find(|(name, _)| matches!(name.as_str(), "command" | "cmd"));
     let rest = || record.args.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ");
     let text = command.map_or_else(rest, |(_, command)| command.clone());

@@ -7,19 +7,20 @@
 //! them. A digest that two texts share costs a look at 256 records, no more.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::files::read;
 use super::log::directory;
-use super::walk::{Place, Walk};
+use super::walk::{Place, Walk, first_seq};
 use crate::draft::rfc3339;
+use crate::files::{Current, Older, Snapshot};
 use crate::record::Link;
 use crate::records::Ending;
 use crate::{Digest, LedgerError, Record};
@@ -224,6 +225,10 @@ pub struct Looked {
     pub read: u64,
     /// Records that were passed over, since the index says that they are others.
     pub passed: u64,
+    /// Lines that are no records, as far as [`search_back`] met them; `verify` says more.
+    pub unreadable: u64,
+    /// Everything below this number is still to be looked at, where [`search_back`] was given no more time.
+    pub next: Option<u64>,
 }
 
 /// Gives every record that is searched for, the oldest first, until `each` says no.
@@ -260,6 +265,165 @@ pub fn search(
     };
     look(&mut walk, next..u64::MAX, query, &mut looked, &mut each)?;
     Ok(looked)
+}
+
+/// Gives every record that is searched for and has a number below `before`, the newest first, until `each` says no or `patience` has run out:
+/// then [`Looked::next`] says where to go on.
+///
+/// For people who page back from the end: a line that is no record is counted and passed over.
+pub fn search_back(
+    state_dir: &Path,
+    query: &Query,
+    before: u64,
+    patience: Duration,
+    each: impl FnMut(Record) -> bool,
+) -> Result<Looked, LedgerError> {
+    let (blocks, _) = load(state_dir)?;
+    let wanted = query.terms();
+    let looked = Looked::default();
+    let mut back = Back { state_dir, query, end: before, looked, begun: Instant::now(), patience, each };
+    let indexed = blocks.last().map_or(0, |last| last.seq + BLOCK);
+    if before > indexed {
+        for file in unindexed(state_dir, blocks.last())? {
+            if file.first_seq >= back.end {
+                continue;
+            }
+            for offset in file.marks()?.into_iter().rev() {
+                if !back.look(Place { first_seq: file.first_seq, offset }, indexed)? {
+                    return Ok(back.looked);
+                }
+            }
+        }
+        back.end = back.end.min(indexed);
+    }
+    for block in blocks.iter().rev().filter(|block| block.seq < before) {
+        let has_all = wanted.iter().all(|term| block.terms.binary_search(term).is_ok());
+        let is_late = query.since.as_ref().is_none_or(|since| block.until >= *since);
+        if !has_all || !is_late {
+            back.looked.passed += BLOCK;
+        } else if !back.look(block.place, block.seq)? {
+            break;
+        }
+        back.end = back.end.min(block.seq);
+    }
+    Ok(back.looked)
+}
+
+/// A search that has come so far.
+struct Back<'b, F> {
+    state_dir: &'b Path,
+    query: &'b Query,
+    /// Everything from this number on was looked at.
+    end: u64,
+    looked: Looked,
+    begun: Instant,
+    patience: Duration,
+    each: F,
+}
+
+impl<F: FnMut(Record) -> bool> Back<'_, F> {
+    /// Looks at the records from this place on that were not looked at yet, the newest first. Whether more are wanted.
+    fn look(&mut self, place: Place, from: u64) -> Result<bool, LedgerError> {
+        if self.looked.read > 0 && self.begun.elapsed() > self.patience {
+            self.looked.next = Some(self.end);
+            return Ok(false);
+        }
+        // A place that is gone is looked for: what the index says may cost time, and never an answer.
+        let mut walk = match Walk::from(self.state_dir, place)? {
+            Some(walk) => walk,
+            None => Walk::around(self.state_dir, from)?,
+        };
+        let mut found = Vec::new();
+        let mut first = None;
+        while let Some(placed) = walk.next()? {
+            if placed.line.ending != Ending::Whole {
+                continue;
+            }
+            let Ok(record) = serde_json::from_slice::<Record>(&placed.line.bytes) else {
+                self.looked.unreadable += 1;
+                continue;
+            };
+            if record.seq >= self.end {
+                break;
+            }
+            let is_last = record.seq.saturating_add(1) == self.end;
+            if record.seq >= from {
+                first.get_or_insert(record.seq);
+                self.looked.read += 1;
+                if self.query.wants(&record) {
+                    found.push(record);
+                }
+            }
+            if is_last {
+                break;
+            }
+        }
+        self.end = first.unwrap_or(self.end);
+        Ok(found.into_iter().rev().all(&mut self.each))
+    }
+}
+
+/// A file with records that the index does not have yet.
+struct Unindexed {
+    first_seq: u64,
+    path: PathBuf,
+    /// Where they begin.
+    from: u64,
+    length: u64,
+}
+
+/// All of them, the newest first.
+fn unindexed(state_dir: &Path, last: Option<&Block>) -> Result<Vec<Unindexed>, LedgerError> {
+    let Snapshot { older, current } = Snapshot::take(state_dir)?;
+    let mut files = Vec::new();
+    for Older { first_seq, path } in older {
+        let length = std::fs::metadata(&path).map_err(|error| LedgerError::about(&path, error))?.len();
+        files.push(Unindexed { first_seq, path, from: 0, length });
+    }
+    if let Some(Current { path, file, length }) = current {
+        let first_seq = first_seq(&file).unwrap_or(0);
+        files.push(Unindexed { first_seq, path, from: 0, length });
+    }
+    if let Some(last) = last {
+        // A place that is gone costs time, as above.
+        let is_there =
+            |file: &Unindexed| file.first_seq == last.end.first_seq && last.end.offset <= file.length;
+        if let Some(at) = files.iter().position(is_there) {
+            files.drain(..at);
+            if let Some(file) = files.first_mut() {
+                file.from = last.end.offset;
+            }
+        }
+    }
+    files.reverse();
+    Ok(files)
+}
+
+impl Unindexed {
+    /// Where every 256th line begins. Nothing is read but for its line breaks.
+    fn marks(&self) -> Result<Vec<u64>, LedgerError> {
+        let failed = |error| LedgerError::about(&self.path, error);
+        let file = File::open(&self.path).map_err(failed)?;
+        let mut marks = vec![self.from];
+        let (mut at, mut lines) = (self.from, 0);
+        let mut bytes = vec![0; 256 * 1024];
+        while at < self.length {
+            let read = file.read_at(&mut bytes, at).map_err(failed)?;
+            if read == 0 {
+                break;
+            }
+            for (place, byte) in (at..).zip(bytes.get(..read).unwrap_or_default()) {
+                if *byte == b'\n' {
+                    lines += 1;
+                    if lines % BLOCK == 0 && place + 1 < self.length {
+                        marks.push(place + 1);
+                    }
+                }
+            }
+            at += read as u64;
+        }
+        Ok(marks)
+    }
 }
 
 /// Looks at the records with these numbers. Whether more are wanted.

@@ -126,7 +126,7 @@ impl Walk {
 }
 
 /// The number of a file's first record.
-fn first_seq(file: &File) -> io::Result<u64> {
+pub(crate) fn first_seq(file: &File) -> io::Result<u64> {
     let mut bytes = vec![0; MAX_LINE];
     let read = file.read_at(&mut bytes, 0)?;
     let line = bytes.get(..read).unwrap_or_default().split(|byte| *byte == b'\n').next();

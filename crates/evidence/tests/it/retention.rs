@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use toolgate_evidence::proof::index::{Query, search, time};
+use toolgate_evidence::proof::index::{Query, search, search_back, time};
 use toolgate_evidence::proof::{
     AuditOutcome, Known, RetentionError, SealProblem, Shown, audit, erase, prove, prune, seal,
 };
@@ -13,6 +13,9 @@ use toolgate_model::{Decision, FindingKind};
 use toolgate_secrets::redact;
 
 use crate::support::{current, draft, soon};
+
+/// No search of these tests takes as long.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 fn now() -> SystemTime {
     SystemTime::now()
@@ -194,6 +197,16 @@ fn a_search_finds_what_a_scan_finds_and_reads_less() {
         .unwrap();
         assert_eq!((found.len(), &found), (wanted, &scanned), "{query:?}");
         assert_eq!(looked.read < 1500, reads_less, "{query:?}: {looked:?}");
+        for before in [0, 1, 2, 256, 257, 258, 1500, 2999, 3001, u64::MAX] {
+            let mut back = Vec::new();
+            let looked = search_back(dir, &query, before, PATIENCE, |record| {
+                back.push(record.seq);
+                true
+            })
+            .unwrap();
+            let wanted: Vec<u64> = scanned.iter().rev().copied().filter(|seq| *seq < before).collect();
+            assert_eq!(back, wanted, "{query:?} before {before}: {looked:?}");
+        }
     }
     // Damaged or gone, it costs time and no answer.
     let query = Query { session: text("rare"), ..Query::default() };
@@ -217,6 +230,58 @@ fn a_search_finds_what_a_scan_finds_and_reads_less() {
     seal(dir, now(), true).unwrap();
     assert!(index.is_file());
     assert_eq!(count(), 2);
+}
+
+#[test]
+fn a_page_at_the_end_reads_no_more_than_its_block() {
+    let temp = in_files(2000);
+    let dir = temp.path();
+    let page = |before: u64| {
+        let mut found = Vec::new();
+        let looked = search_back(dir, &Query::default(), before, PATIENCE, |record| {
+            found.push(record.seq);
+            found.len() < 50
+        });
+        (found, looked.unwrap())
+    };
+    for is_indexed in [true, false] {
+        if !is_indexed {
+            fs::remove_file(dir.join("tlog/index")).unwrap();
+        }
+        for before in [2001, 1999, 700, 51] {
+            let (found, looked) = page(before);
+            assert!(found.iter().copied().eq((before - 50..before).rev()), "{before}: {found:?}");
+            assert!(looked.read <= 512, "{looked:?}");
+        }
+        // Without time, a block is looked at, and it is said where to go on.
+        let (mut before, mut found) = (u64::MAX, Vec::new());
+        loop {
+            let looked = search_back(dir, &Query::default(), before, Duration::ZERO, |record| {
+                found.push(record.seq);
+                true
+            });
+            let looked = looked.unwrap();
+            assert!(looked.read <= 256, "{looked:?}");
+            match looked.next {
+                Some(next) => before = next,
+                None => break,
+            }
+        }
+        assert!(found.into_iter().eq((1..=all(dir).len() as u64).rev()), "{is_indexed}");
+    }
+    // A line that is no record, and is longer than is read at once, is passed over.
+    let whole = all(dir).len();
+    let text = fs::read_to_string(current(dir)).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    fs::write(current(dir), format!("{first}\n{}\n{rest}", "x".repeat(10 * 1024 * 1024))).unwrap();
+    let mut found = 0;
+    let looked = search_back(dir, &Query::default(), u64::MAX, PATIENCE, |_| {
+        found += 1;
+        true
+    })
+    .unwrap();
+    assert_eq!(found, whole, "{looked:?}");
+    assert!(looked.unreadable >= 1, "{looked:?}");
 }
 
 fn all(dir: &Path) -> Vec<Record> {
