@@ -1,7 +1,7 @@
 //! Denies an agent those commands of toolgate that change something.
 //!
 //! Why: what an agent runs through its shell must not loosen the gate. `toolgate trust` is for a person, `toolgate
-//! uninstall` removes the hook, and `toolgate hook` writes into the log. `toolgate workspace` and `toolgate mcp` read and
+//! uninstall` removes the hook, `toolgate hook` writes into the log, and `toolgate dashboard` is a person's page. `toolgate workspace` and `toolgate mcp` read and
 //! write files for whoever runs them, and the gate does not see these files.
 //!
 //! Settings: none. This is the floor; no file opens it. An agent that `reviewers` of `[team]` name may lock an author out
@@ -58,6 +58,11 @@ impl Policy for OwnCommand<'_> {
                 (
                     "reads or writes files past the gate that judges this session",
                     "use the file tools; `toolgate workspace list` and `verify` are open",
+                )
+            } else if run.words.get(1).is_some_and(|word| word == "dashboard") {
+                (
+                    "shows all of the log in a browser, and only a person may see that",
+                    "have a person run it in a terminal; `toolgate check`, `explain` and `ledger tail` are open",
                 )
             } else {
                 (
@@ -172,6 +177,7 @@ const CHANGING: &[&str] = &[
     "approve",
     "approver",
     "config",
+    "dashboard",
     "exec",
     "hook",
     "init",

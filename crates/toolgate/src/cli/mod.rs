@@ -11,6 +11,7 @@ mod approve;
 mod approver;
 mod check;
 mod config;
+mod dashboard;
 mod demo;
 mod exec;
 mod explained;
@@ -161,6 +162,8 @@ enum Command {
     Ledger(ledger::Ledger),
     /// Watch the agents and their calls as they come
     Watch(watch::Watch),
+    /// Show the log, the agents, the rules and a playground in a browser; only for a person
+    Dashboard(dashboard::Dashboard),
     /// Write a page about what the agents did: for a terminal, as Markdown, HTML or JSON
     Report(report::Report),
     /// Copy stdin to stdout with a mark in place of every secret
@@ -430,6 +433,10 @@ pub fn run() -> ExitCode {
             // The terminal is the page's, and that of the commands that it starts.
             drop(out);
             command.run(colour)
+        }
+        Command::Dashboard(command) => {
+            drop(out);
+            command.run()
         }
         Command::Report(command) => command.run(&mut out),
         Command::Scrub(command) => command.run(&mut out),

@@ -15,6 +15,7 @@ mod check;
 mod contained;
 mod counts;
 mod coverage;
+mod dashboard;
 mod doc_commands;
 mod docs;
 mod exec;

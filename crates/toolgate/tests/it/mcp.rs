@@ -417,7 +417,16 @@ fn the_hook_has_no_async_runtime() {
     let tree = String::from_utf8(tree.stdout).unwrap();
     let names: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
     assert!(names.contains(&"toolgate-policies"), "{tree}");
-    for unwanted in ["tokio", "rmcp", "futures", "toolgate-mcp", "toolgate-workspace", "clap"] {
+    for unwanted in [
+        "tokio",
+        "rmcp",
+        "hyper",
+        "futures",
+        "toolgate-dashboard",
+        "toolgate-mcp",
+        "toolgate-workspace",
+        "clap",
+    ] {
         assert!(!names.contains(&unwanted), "{unwanted} is in the hook");
     }
 }
