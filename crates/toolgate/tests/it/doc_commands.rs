@@ -35,6 +35,8 @@ const NOT_RUN: &[(&str, &str)] = &[
         "sudo /usr/local/bin/toolgate init --managed --host claude-code --host codex --host copilot",
         "needs root, and changes the machine",
     ),
+    ("toolgate dashboard", "stays until somebody ends it; `dashboard::` asks it"),
+    ("toolgate dashboard --open", "the same, and opens a browser"),
     ("toolgate watch", "stays until somebody quits; `watch::` types into it"),
     ("e2e/run", "installs the real agents; `.ci/run` runs it"),
 ];
