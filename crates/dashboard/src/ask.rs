@@ -173,6 +173,7 @@ mod tests {
 
     #[test]
     fn pieces_make_up_the_command_and_bear_the_strictest_word() {
+        use Said::{Deny, Effect, Nothing, Unproved};
         let judged = Judged::read(
             r#"{"command": "rm ä && ls", "effects": [
                 {"do": "run", "span": [0, 5]}, {"do": "delete", "path": "/ä", "span": [3, 5], "findings": [0]},
@@ -182,7 +183,6 @@ mod tests {
         )
         .unwrap();
         let pieces: Vec<_> = judged.pieces().iter().map(|piece| (piece.text, piece.said)).collect();
-        use Said::{Deny, Effect, Nothing, Unproved};
         assert_eq!(pieces, [("rm ", Effect), ("ä", Deny), (" && ", Nothing), ("ls", Unproved)]);
         assert!(Judged::read(b"{}").is_err());
         assert!(Replayed::read(b"{\"calls\": 3}").is_err());
