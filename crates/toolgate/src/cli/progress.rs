@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal, Write as _};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Work that is done by then is not worth a bar; a log of lines is for what takes long.
-const SHORT: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(5)];
+/// Work that is done by then is not worth a bar; a line is for what takes long on a busy machine too.
+const SHORT: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(20)];
 /// A bar is not drawn more often, and a line not written.
-const STEP: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
+const STEP: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(20)];
 /// So many characters are the whole bar: with its numbers it fits where 80 do.
 const WIDTH: usize = 24;
 
@@ -37,6 +37,10 @@ impl Shown {
 
     /// So many of so many are done; of 0 where nobody knows how many there are.
     pub(crate) fn at(&self, done: u64, of: u64) {
+        // What is done is not worth a word any more.
+        if of > 0 && done >= of {
+            return;
+        }
         // Another thread that has it is showing it: once is enough.
         let Ok(mut next) = self.next.try_lock() else { return };
         let now = Instant::now();

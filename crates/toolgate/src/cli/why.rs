@@ -159,7 +159,8 @@ impl Found {
     fn of(options: &HookOptions, entry: &str) -> Result<Found, String> {
         let state = &options.dirs.state;
         let record = match entry.trim_start_matches('#').parse::<u64>() {
-            Ok(seq) => numbered(state, seq)?,
+            // A host may name a call by digits alone.
+            Ok(seq) => numbered(state, seq).or_else(|missing| named(options, entry).map_err(|_| missing))?,
             Err(_) => named(options, entry)?,
         };
         let mut related = Vec::new();
@@ -193,6 +194,7 @@ impl Found {
         let decided = std::iter::once(record).chain(related).find(|record| is_before(record));
         let today = match decided {
             Some(decided) => today(options, decided, colour),
+            None if record.tool.is_empty() => Today::NotJudged("it is no call of an agent".into()),
             None => Today::NotJudged(
                 "the log holds no record of it from before it was made, so there is nothing to judge again"
                     .into(),
@@ -377,6 +379,9 @@ fn containment(record: &Record) -> Vec<String> {
 fn today(options: &HookOptions, record: &Record, colour: bool) -> Today {
     if record.event == REST {
         return Today::NotJudged("its text was erased on purpose".into());
+    }
+    if record.canary {
+        return Today::NotJudged("`toolgate doctor` made it, and no agent".into());
     }
     let mut options = options.clone();
     // What the registration said of the session, as far as the record holds it.
