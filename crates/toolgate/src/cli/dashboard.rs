@@ -75,8 +75,12 @@ impl Dashboard {
         let again = Arc::new(AtomicBool::new(false));
         if io::stdin().is_terminal() {
             let again = again.clone();
+            let _ = writeln!(
+                io::stderr(),
+                "Each address opens one page, once. Return prints another one, ctrl-C ends this."
+            );
             thread::spawn(move || {
-                while io::stdin().lock().read_line(&mut String::new()).is_ok_and(|read| read > 0) {
+                while next_line().is_ok_and(|is_typed| is_typed) {
                     again.store(true, Ordering::Relaxed);
                 }
             });
@@ -92,6 +96,21 @@ impl Dashboard {
         let options = Options { port: self.port, idle: self.idle, stop };
         serve(Arc::new(desk), &options, &announce, &again).map_err(|error| error.to_string())?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Waits for a line of the terminal; `false` at its end. In the background nothing is read: that would stop the program.
+fn next_line() -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = io::stdin();
+    let pause = Timespec { tv_sec: 1, tv_nsec: 0 };
+    loop {
+        let is_in_front = rustix::termios::tcgetpgrp(&stdin)? == rustix::process::getpgrp();
+        if !is_in_front {
+            thread::sleep(Duration::from_secs(1));
+        } else if poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&pause))? > 0 {
+            return stdin.lock().read_line(&mut String::new()).map(|read| read > 0);
+        }
     }
 }
 
