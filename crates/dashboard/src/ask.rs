@@ -109,13 +109,13 @@ impl Judged {
             .iter()
             .filter_map(|effect| {
                 let [start, end] = effect.span?;
+                // What is no part of this text is none that was meant.
+                text.get(start..end)?;
                 Some((start, end, self.said(effect)))
             })
             .collect();
         let mut cuts: Vec<usize> = spans.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
         cuts.extend([0, text.len()]);
-        // What is not a place between two characters of this text is none that was meant.
-        cuts.retain(|cut| text.is_char_boundary(*cut));
         cuts.sort_unstable();
         cuts.dedup();
         let mut pieces: Vec<Piece<'_>> = Vec::new();
