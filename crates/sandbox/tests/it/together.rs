@@ -201,8 +201,8 @@ fn the_directory_of_the_hooks_is_put_back_behind_a_job_in_the_background() {
             let (world, start, option) = in_a_directory_of_hooks(level);
             // Out of the call's session, as a daemon is. It goes on until it is told to end.
             let late = format!(
-                "(while [ -d $HERE ] && [ ! -e go ]; do sleep 0.02; done; {script}; until touch $HERE/acted; do [ -d $HERE ] || exit; done; \
-                 while [ -d $HERE ] && [ ! -e $HERE/end ]; do sleep 0.02; done)"
+                "(for n in $(seq 1500); do [ -e go ] && break; sleep 0.02; done; {script}; for n in $(seq 1500); do touch $HERE/acted && break; done; \
+                 for n in $(seq 1500); do [ -e $HERE/end ] && break; sleep 0.02; done)"
             );
             let script_of_call =
                 format!("export HERE=$PWD; setsid sh -c '{}' > log 2>&1 &", late.replace('\'', "'\\''"));
