@@ -112,8 +112,19 @@ fn is_dumb() -> bool {
 }
 
 /// Commands whose output is no page for people: a host's, a program's own, or a file. They take no `--color`.
-const COLOURLESS: &[&str] =
-    &["hook", "serve", "scrub", "mcp", "exec", "shell", "sign-approval", "schema", "completions", "man"];
+const COLOURLESS: &[&str] = &[
+    "dashboard",
+    "hook",
+    "serve",
+    "scrub",
+    "mcp",
+    "exec",
+    "shell",
+    "sign-approval",
+    "schema",
+    "completions",
+    "man",
+];
 
 /// The command line as it is parsed and described.
 fn command() -> clap::Command {

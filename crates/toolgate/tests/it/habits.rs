@@ -214,6 +214,7 @@ const ENDS: &[(&str, i32)] = &[
     ("agent remove nobody", 1),
     ("lockout clear nothing", 1),
     ("watch", 1),
+    ("dashboard --idle nonsense", 64),
     ("workspace read agent-5 README.md --base BASE", 2),
     ("workspace read nobody README.md --base BASE", 1),
     ("doctor --host codex", 1),
