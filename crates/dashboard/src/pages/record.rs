@@ -117,7 +117,7 @@ fn enforced(record: &Record, others: &[Record]) -> Markup {
 
 /// The commands by which a person changes what is decided about such calls.
 fn to_do(record: &Record, code: Option<&str>) -> Markup {
-    let mut commands: Vec<String> = Vec::new();
+    let mut commands = vec![format!("toolgate why {}", record.seq)];
     if let Some(code) = code {
         commands.push(format!("toolgate approve {code}"));
         commands.push(format!("toolgate reject {code} 'why not'"));
@@ -143,12 +143,10 @@ fn to_do(record: &Record, code: Option<&str>) -> Markup {
     }
     commands.dedup();
     html! {
-        @if !commands.is_empty() {
-            h2 { "In a terminal" }
-            @for command in &commands { (to_type(command)) }
-            @if record.findings.iter().any(|finding| POLICIES.iter().any(|policy| policy.floor && policy.id == finding.policy)) {
-                p class="soft" { "A policy of the floor objects: nobody can approve that." }
-            }
+        h2 { "In a terminal" }
+        @for command in &commands { (to_type(command)) }
+        @if record.findings.iter().any(|finding| POLICIES.iter().any(|policy| policy.floor && policy.id == finding.policy)) {
+            p class="soft" { "A policy of the floor objects: nobody can approve that." }
         }
     }
 }

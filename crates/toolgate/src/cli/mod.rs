@@ -3,7 +3,7 @@
 //! stdout holds what was asked for, stderr what went wrong and how far long work has come. Colours only on a terminal, and not
 //! where `NO_COLOR` is set or `TERM` is `dumb`, unless `--color` says otherwise. What is said as JSON is one object with the
 //! version of its form. Exit codes: 0 fine or allowed, 1 could not be done or is not as it should be, 2 denied, 3 asked,
-//! 4 cannot tell, 64 a wrong command line.
+//! 2 cannot tell, 64 a wrong command line.
 
 mod agent;
 mod allow;
@@ -398,8 +398,8 @@ fn serve(name: &str, line: &LineArgs) -> Result<ExitCode, String> {
     Ok(crate::serve::run(*host, &line.options()?))
 }
 
-/// The exit code of a command that looked and cannot tell: not everything could be looked at.
-const CANNOT_TELL: u8 = 4;
+/// The exit code of a command that looked and cannot tell: not everything could be looked at. None of these denies anything.
+const CANNOT_TELL: u8 = 2;
 
 /// The exit code of a command line that cannot be read (`EX_USAGE`): no command uses it for anything else, so nobody takes a misspelt option
 /// for a denial.

@@ -29,7 +29,7 @@ const MOST_SHOWN: usize = 200;
 /// Look for calls in the agents' own transcripts that are not in the log
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit code: 0 every call is in the log, 1 some are missing, 4 cannot tell.\n\nCopilot, Gemini and Qwen name no call in their hooks: theirs are compared by how often a session used each tool."
+    after_help = "Exit code: 0 every call is in the log, 1 some are missing, 2 cannot tell.\n\nCopilot, Gemini and Qwen name no call in their hooks: theirs are compared by how often a session used each tool."
 )]
 pub(super) struct Reconcile {
     #[command(flatten)]

@@ -94,7 +94,7 @@ one, and the rest of the line is the same, it counts as known.
 
 Not searched: what git keeps in .git, links, files with a NUL byte in their first 8 KiB.
 
-Exit code: 0 nothing found, 1 something found, 4 could not look at everything.";
+Exit code: 0 nothing found, 1 something found, 2 could not look at everything.";
 
 /// What to do about findings in what is staged.
 const STAGED_ADVICE: &str = "\

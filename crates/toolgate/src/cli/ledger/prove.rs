@@ -1,6 +1,6 @@
 //! What proves to others that the log is what was recorded: sealing, verifying, proofs for one record, what witnesses add.
 //!
-//! Exit codes of `verify` and `check-proof`: 0 good, 1 bad, 4 cannot tell.
+//! Exit codes of `verify` and `check-proof`: 0 good, 1 bad, 2 cannot tell.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,7 +83,7 @@ struct Verified<'a> {
 
 /// Check that no record was changed, removed or inserted
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code: 0 all is as it was recorded, 1 something is not, 4 cannot tell.")]
+#[command(after_help = "Exit code: 0 all is as it was recorded, 1 something is not, 2 cannot tell.")]
 pub(super) struct Verify {
     /// The first key of the log, as you noted it: name+id+key
     #[arg(long, value_name = "KEY")]
@@ -325,7 +325,7 @@ fn proof_beside(record: &Path) -> PathBuf {
 
 /// Check such a proof
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code: 0 the record is in that log, 1 it is not, 4 cannot tell.")]
+#[command(after_help = "Exit code: 0 the record is in that log, 1 it is not, 2 cannot tell.")]
 pub(super) struct CheckProof {
     /// The record; its proof is in FILE.tlog-proof
     file: PathBuf,
