@@ -209,7 +209,7 @@ fn a_permission_in_other_words_than_the_call_was_announced_in_passes_with_it() {
     write(&other, "old\n");
     let hook = |event: &str, named: &str, tool: &str, input: &Value| {
         let sent = json!({"sessionId": "s", "timestamp": 1, "cwd": desk.top, "toolName": tool, named: input});
-        desk.machine.hook("copilot").args(["--event", event]).run(&sent.to_string())
+        desk.machine.hook("copilot").args(["--event", event]).run(sent.to_string())
     };
     let announced = |tool: &str, input: &Value| hook("preToolUse", "toolArgs", tool, input);
     let asked = |tool: &str, input: &Value| hook("permissionRequest", "toolInput", tool, input);
