@@ -12,4 +12,5 @@ pub mod mcp;
 pub mod model;
 pub mod run;
 pub mod stage;
+#[cfg(target_os = "linux")]
 pub mod terminal;
