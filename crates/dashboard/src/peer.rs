@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, SocketAddrV4};
 
-/// Whether this user holds the other end of a connection. Where the kernel does not say, the token alone decides.
+/// Whether this user holds the other end of a connection. Elsewhere than on Linux the token alone decides.
 pub(crate) fn is_own(client: SocketAddr, server: SocketAddr) -> bool {
     if !cfg!(target_os = "linux") {
         return true;

@@ -45,7 +45,7 @@ pub use resolve::{Passed, Resolved, Resolver, Trouble, clean, has_dotdot};
 pub use secret_name::{SECRET_LOOK, SecretName, holds_secret, may_hold_secrets, secret_name, secret_pattern};
 pub use team::{COORDINATOR, History, Lockout, Member, TEAM_DIRECTORIES, Team, TeamPhase, plain_name};
 pub use terms::{DENIED, RedactedOutput, Terms};
-pub use text::{shorten, visible};
+pub use text::{is_hidden, shorten, visible};
 pub use tool_rule::{ToolAccess, ToolRule};
 pub use verdict::{
     Decision, Finding, FindingKind, MAX_MESSAGE, Mode, Policy, Ruleset, Sandboxing, Verdict, Wording,

@@ -12,17 +12,24 @@ pub fn shorten(text: &str, limit: usize) -> String {
     text.chars().take(head).chain(['…']).chain(text.chars().skip(count - tail)).collect()
 }
 
-/// A text with every character that a terminal would obey instead of show spelled out: what is shown comes
-/// from a repository's files.
+/// Whether a character is obeyed instead of shown, shows as nothing, or turns what stands around it: with it a text can look like another.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A text with every [hidden](is_hidden) character spelled out: what is shown comes from a repository's files.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         match c {
             '\r' if chars.peek() == Some(&'\n') => {}
             '\n' | '\t' => shown.push(c),
-            c if c.is_control() || turns => shown.extend(c.escape_unicode()),
+            c if is_hidden(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
     }

@@ -11,7 +11,10 @@ pub fn markdown(page: &Document) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "# {}\n\n{}\n", page.title, plain(&page.about));
     for (tone, text) in [&page.verdict, &page.proof] {
-        let _ = writeln!(out, "**{}**{}\n", tone_word(*tone), plain(text));
+        let _ = match tone {
+            Tone::Plain => writeln!(out, "{}\n", plain(text)),
+            tone => writeln!(out, "**{}:** {}\n", tone.word(), plain(text)),
+        };
     }
     for number in &page.numbers {
         let _ = writeln!(out, "- {} [{}](#{})", grouped(number.count), number.what, number.rows);
@@ -27,13 +30,6 @@ pub fn markdown(page: &Document) -> String {
         }
     }
     out
-}
-
-fn tone_word(tone: Tone) -> String {
-    match tone {
-        Tone::Plain => String::new(),
-        tone => format!("{}: ", tone.word()),
-    }
 }
 
 fn table(out: &mut String, table: &Table) {

@@ -34,7 +34,7 @@ pub struct Keys {
 }
 
 /// Keys that terminals send as several bytes, in the two forms that are about.
-const SEQUENCES: [(&[u8], Key); 16] = [
+const SEQUENCES: [(&[u8], Key); 14] = [
     (b"\x1b[A", Key::Up),
     (b"\x1bOA", Key::Up),
     (b"\x1b[B", Key::Down),
@@ -49,8 +49,6 @@ const SEQUENCES: [(&[u8], Key); 16] = [
     (b"\x1bOF", Key::End),
     (b"\x1b[4~", Key::End),
     (b"\x1b[8~", Key::End),
-    (b"\x1b[C", Key::Enter),
-    (b"\x1b[D", Key::Escape),
 ];
 
 impl Keys {
@@ -135,6 +133,8 @@ mod tests {
         let one_by_one: Vec<Key> = typed.iter().flat_map(|byte| keys.of(&[*byte], false)).collect();
         assert_eq!(one_by_one, wanted);
         assert_eq!(Keys::default().of(b"\x1b", false), []);
+        // Somebody who types a note and goes back a letter sends nothing and drops nothing.
+        assert_eq!(Keys::default().of(b"a\x1b[Cb\x1b[D\x1bOC\x1bOD", true), [Key::Char('a'), Key::Char('b')]);
         assert_eq!(Keys::default().of(b"\x1b", true), [Key::Escape]);
         assert_eq!(Keys::default().of(b"\xff\xffq", true), [Key::Char('q')]);
     }

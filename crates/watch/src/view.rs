@@ -167,23 +167,19 @@ fn details(watch: &Watch, width: usize) -> Vec<Line> {
     let mut say = |style: Style, text: &str| {
         lines.extend(wrapped(text, width).iter().map(|line| Line::of(style, line)));
     };
-    let drawn = watch.drawn.as_ref().filter(|(seq, drawn)| *seq == record.seq && !drawn.is_empty());
-    if drawn.is_none() {
-        for (name, value) in &record.args {
-            say(Style::Plain, &format!("{name}: {value}"));
-        }
-    }
+    // Lines of what an agent wrote could be taken for ours.
+    let own = |text: &str| text.replace('\n', "\n  | ");
     for finding in &record.findings {
         let rule = if finding.rule.is_empty() { String::new() } else { format!(": {}", finding.rule) };
-        say(Style::Bad, &format!("{} [{}{rule}]", without_name(&finding.message), finding.policy));
+        say(Style::Bad, &own(&format!("{} [{}{rule}]", without_name(&finding.message), finding.policy)));
     }
     for unproved in &record.unproved {
-        say(Style::Ask, &format!("not proved: {} ({})", unproved.text, unproved.reason));
+        say(Style::Ask, &own(&format!("not proved: {} ({})", unproved.text, unproved.reason)));
     }
     if let Some(contained) = &record.contained {
         say(Style::Good, &format!("contained, level {}, network {}", contained.level, contained.network));
         for denied in &contained.denied {
-            say(Style::Bad, &format!("refused inside: {denied}"));
+            say(Style::Bad, &own(&format!("refused inside: {denied}")));
         }
     }
     if let Some(approval) = &record.approval {
@@ -192,8 +188,14 @@ fn details(watch: &Watch, width: usize) -> Vec<Line> {
     if let Some(code) = watch.code(record) {
         say(Style::Ask, &format!("waits for you: a approves, r rejects (code {code})"));
     }
-    if let Some((_, drawn)) = drawn {
-        say(Style::Plain, drawn);
+    // What an agent wrote comes last: it may be long, and what does not fit is cut off.
+    match watch.drawn.as_ref().filter(|(seq, drawn)| *seq == record.seq && !drawn.is_empty()) {
+        Some((_, drawn)) => say(Style::Plain, drawn),
+        None => {
+            for (name, value) in &record.args {
+                say(Style::Plain, &own(&format!("{name}: {value}")));
+            }
+        }
     }
     lines
 }

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, renameat, unlinkat};
 use rustix::process::getpid;
 use sha2::{Digest, Sha256};
 
@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const LOOK: Duration = Duration::from_millis(40);
 /// As many paths as there are in a large plan.
 const LARGEST: u64 = 4 << 20;
+/// Ends the name of a note that is not whole yet.
+const NEW: &str = ".new";
 /// More keepers than a worktree ever has.
 const MOST: usize = 1024;
 
@@ -58,8 +60,10 @@ impl Pins {
     pub(crate) fn note(&self, private: &Path) -> io::Result<Note> {
         let directory = open_or_make(&directory(private))?;
         let name = getpid().to_string();
+        // Under another name until it is whole and locked: who looks takes a note without a lock for one of a keeper that is gone.
+        let new = format!("{name}{NEW}");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&directory, &name, flags, Mode::from_raw_mode(0o600))?);
+        let mut file = File::from(openat(&directory, &new, flags, Mode::from_raw_mode(0o600))?);
         flock(&file, FlockOperation::LockExclusive)?;
         let mut text = Vec::new();
         for (path, digest) in self.digests() {
@@ -69,6 +73,7 @@ impl Pins {
             text.push(0);
         }
         file.write_all(&text)?;
+        renameat(&directory, &new, &directory, &name)?;
         Ok(Note { directory, name, file: file.into() })
     }
 
@@ -105,6 +110,9 @@ impl Pins {
         };
         let mut digests = None;
         for name in names_in(&directory, MOST)? {
+            if name.as_bytes().ends_with(NEW.as_bytes()) {
+                continue;
+            }
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let Ok(file) = openat(&directory, &name, flags, Mode::empty()) else { continue };
             if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
@@ -112,7 +120,8 @@ impl Pins {
                 let _ = unlinkat(&directory, &name, AtFlags::empty());
                 continue;
             }
-            let noted = read_to_end(&File::from(file), LARGEST)?.unwrap_or_default();
+            let noted = read_to_end(&File::from(file), LARGEST)?
+                .ok_or_else(|| io::Error::other("a note about a background job is too long to be read"))?;
             let digests = digests.get_or_insert_with(|| self.digests());
             for line in noted.split(|byte| *byte == 0) {
                 let Some((noted, path)) = line.split_at_checked(64) else { continue };

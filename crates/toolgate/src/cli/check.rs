@@ -17,7 +17,7 @@ use toolgate_gate::counter::SessionCounter;
 use toolgate_gate::explain::{Explanation, explain};
 use toolgate_gate::gather::gather;
 use toolgate_hosts::{host, tools_like};
-use toolgate_model::{Action, Call, Decision, Finding, Json, Verdict};
+use toolgate_model::{Action, Call, Decision, Finding, Json, Verdict, visible};
 use toolgate_secrets::redact;
 
 use super::config::settings_in_force;
@@ -313,6 +313,7 @@ fn source(call: &Call<'_>) -> (String, Vec<(String, Range<usize>)>) {
 fn draw_call(call: &Call<'_>, explanation: &Explanation<'_>, root: Option<&str>, colour: bool) -> String {
     let Explanation { verdict, rewrites, .. } = explanation;
     let (text, places) = source(call);
+    let text = draw::with_all_shown(&text);
     let whole = 0..text.len();
     let mut groups: Vec<Group<'_>> = Vec::new();
     for one in draw::folded(verdict.findings()) {
@@ -331,12 +332,12 @@ fn draw_call(call: &Call<'_>, explanation: &Explanation<'_>, root: Option<&str>,
         let snippet = Snippet::source(text.clone())
             .path("call")
             .annotation(AnnotationKind::Primary.span(span).label(word));
-        let mut group = level.primary_title(title).id(finding.policy).element(snippet);
+        let mut group = level.primary_title(visible(&title)).id(finding.policy).element(snippet);
         if let Some(also) = one.also(&Discretion::default()) {
             group = group.element(Level::NOTE.message(also));
         }
         if !finding.instead.is_empty() {
-            group = group.element(Level::HELP.message(finding.instead.clone()));
+            group = group.element(Level::HELP.message(visible(&finding.instead)));
         }
         groups.push(group);
     }
@@ -352,7 +353,8 @@ fn draw_call(call: &Call<'_>, explanation: &Explanation<'_>, root: Option<&str>,
     }
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let root = root.map(|root| format!("\nroot: {root}")).unwrap_or_default();
-    format!("{}\nverdict: {}{root}", renderer.render(&groups), decided_as(verdict))
+    let drawn = draw::with_all_shown(&renderer.render(&groups));
+    format!("{drawn}\nverdict: {}{root}", decided_as(verdict))
 }
 
 /// What was decided, and what would be if the settings did not only observe.

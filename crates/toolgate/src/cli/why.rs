@@ -200,7 +200,8 @@ impl Found {
                     .into(),
             ),
         };
-        let objections: Vec<Objection> = record.findings.iter().map(Objection::of).collect();
+        let objections: Vec<Objection> =
+            record.findings.iter().map(|finding| Objection::of(finding, &options.dirs.home)).collect();
         let contained: Vec<String> = std::iter::once(record).chain(related).flat_map(containment).collect();
         let mut ways = Vec::new();
         let stopped = record.would.as_ref().unwrap_or(&record.decision);
@@ -298,10 +299,10 @@ fn each_naming(state: &Path, words: &[&str], mut each: impl FnMut(Record)) -> Re
 }
 
 impl Objection {
-    fn of(finding: &RecordedFinding) -> Objection {
+    fn of(finding: &RecordedFinding, home: &Path) -> Objection {
         let policy = POLICIES.iter().find(|policy| policy.id == finding.policy);
         let rule = rules().find(|rule| rule.id == finding.rule);
-        let opens = opens(finding, rule.as_ref(), policy.is_some_and(|policy| policy.floor));
+        let opens = opens(finding, home, rule.as_ref(), policy.is_some_and(|policy| policy.floor));
         Objection {
             policy: finding.policy.clone(),
             rule: finding.rule.clone(),
@@ -322,9 +323,8 @@ impl Objection {
 }
 
 /// What opens it: the command that its own message names, or the one for its rule.
-fn opens(finding: &RecordedFinding, rule: Option<&RulePage>, is_floor: bool) -> Opens {
-    let told = finding.message.split('`').find(|part| part.starts_with("toolgate allow "));
-    if let Some(command) = told {
+fn opens(finding: &RecordedFinding, home: &Path, rule: Option<&RulePage>, is_floor: bool) -> Opens {
+    if let Some(command) = told(finding, home) {
         return Opens::Command(command.to_owned());
     }
     match rule {
@@ -352,9 +352,41 @@ fn opens(finding: &RecordedFinding, rule: Option<&RulePage>, is_floor: bool) -> 
     }
 }
 
+/// The command that the message of a finding names.
+///
+/// Against whom: an agent whose path reads like such a command. The message holds the path, so what it names counts only where it opens the rule,
+/// the path or the directory around it, and is nothing but plain words.
+fn told<'f>(finding: &'f RecordedFinding, home: &Path) -> Option<&'f str> {
+    let opens = |command: &str| {
+        let mut words = command.strip_prefix("toolgate allow ")?.split(' ');
+        let (what, name, None) = (words.next()?, words.next()?, words.next()) else { return None };
+        let place = Path::new(&finding.path);
+        let is_place = |own: &Path| match name.strip_prefix("~/") {
+            Some(below) => own == home.join(below),
+            None => own == Path::new(name),
+        };
+        let is_meant = match what {
+            "rule" => !name.is_empty() && name == finding.rule,
+            "read" | "write" => is_place(place) || place.parent().is_some_and(is_place),
+            _ => false,
+        };
+        (is_meant && name.chars().all(is_plain)).then_some(())
+    };
+    finding.message.split('`').find(|part| opens(part).is_some())
+}
+
+/// Whether a character is nothing but itself to a shell.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "/._-~+@%=:,".contains(c)
+}
+
+/// A text of a record, whose own lines cannot be taken for those around it.
+fn shown(text: &str) -> String {
+    visible(text).replace('\n', "\n  | ")
+}
+
 /// As a word of a shell.
 fn quoted(path: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-~+@%=:,".contains(c);
     let shown = visible(path);
     if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
 }
@@ -433,23 +465,23 @@ impl Account<'_> {
             "record {}  {}  {} {} {}{by}",
             record.seq, record.time, record.host, record.event, record.tool
         );
-        out.line(out.paint("1", visible(&title).trim_end()))?;
+        out.line(out.paint("1", shown(&title).trim_end()))?;
         for (name, value) in
             [("session", &record.session), ("root", &record.root), ("directory", &record.cwd)]
         {
             if !value.is_empty() {
-                out.line(visible(&format!("{name}: {value}")))?;
+                out.line(shown(&format!("{name}: {value}")))?;
             }
         }
         for (name, value) in &record.args {
-            out.line(visible(&format!("{name}: {value}")))?;
+            out.line(shown(&format!("{name}: {value}")))?;
         }
         if record.shortened {
             out.line("the log holds texts of this call shortened")?;
         }
         for other in &self.related {
             let line = format!("same call: record {} ({}, {})", other.seq, other.event, other.decision);
-            out.line(visible(&line))?;
+            out.line(shown(&line))?;
         }
         let would = record.would.as_ref().map(|would| format!(" (only observed, would be {would})"));
         let answer = record.answer.as_ref().map(|answer| format!("; the host was answered: {answer}"));
@@ -464,10 +496,10 @@ impl Account<'_> {
             Some(Decision::Ask) => "33",
             Some(Decision::Allow | Decision::Contain) => "32",
         };
-        out.line(out.paint(code, &visible(&verdict)))?;
+        out.line(out.paint(code, &shown(&verdict)))?;
         if let Some(approval) = &record.approval {
             let line = format!("approved by {} ({}, code {})", approval.by, approval.how, approval.code);
-            out.line(visible(&line))?;
+            out.line(shown(&line))?;
         }
         if record.canary {
             out.line("`toolgate doctor` made this call, to see whether it is stopped")?;
@@ -476,7 +508,7 @@ impl Account<'_> {
             out.line(format!("{} secrets were removed from the output", record.redacted))?;
         }
         for RecordedUnproved { reason, text, .. } in &record.unproved {
-            out.line(visible(&format!("not proved then: {reason} `{text}`")))?;
+            out.line(shown(&format!("not proved then: {reason} `{text}`")))?;
         }
         Ok(())
     }

@@ -366,3 +366,26 @@ fn a_wrong_command_line_is_no_denial_and_a_wrong_registration_is_one() {
     assert_eq!(registered.code(), Some(2), "{registered:?}");
     assert_eq!(machine.toolgate().args(["check", "--help"]).run("").code(), Some(0));
 }
+
+/// A terminal obeys some characters and shows others as nothing: what a person approves would look like something else.
+#[test]
+fn no_character_of_a_command_hides_another() {
+    let desk = Desk::new();
+    for hidden in [
+        '\u{9b}',
+        '\u{85}',
+        '\u{ad}',
+        '\u{61c}',
+        '\u{200b}',
+        '\u{2028}',
+        '\u{202e}',
+        '\u{3164}',
+        '\u{feff}',
+        '\u{e0041}',
+    ] {
+        let command = format!("echo a{hidden}8m && rm -r ../b{hidden}c");
+        let drawn = desk.check([&command]).stdout;
+        assert!(drawn.contains("rm -r") && drawn.contains("verdict: deny"), "{drawn}");
+        assert!(!drawn.contains(hidden), "U+{:04X}: {drawn:?}", u32::from(hidden));
+    }
+}

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
-use toolgate_model::{Decision, Effect, Finding, Gap, Origin, Unknown, Via, shorten};
+use toolgate_model::{Decision, Effect, Finding, Gap, Origin, Unknown, Via, is_hidden, shorten, visible};
 
 use super::veil::{Discretion, Veil};
 use super::words::{decided, label, objections, origin, steps, why};
@@ -127,7 +127,7 @@ pub(super) fn draw(
             group = group.element(Level::NOTE.message(also));
         }
         if finding.instead != helped {
-            group = group.element(Level::HELP.message(hiding.hide(&finding.instead)));
+            group = group.element(Level::HELP.message(visible(&hiding.hide(&finding.instead))));
             helped = &finding.instead;
         }
         groups.push(group);
@@ -136,7 +136,7 @@ pub(super) fn draw(
         groups.push(Level::NOTE.primary_title("no policy objects").elements(elements));
     }
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-    let mut text = renderer.render(&groups);
+    let mut text = with_all_shown(&renderer.render(&groups));
     if let Some(more) = told.len().checked_sub(MAX_TOLD).filter(|more| *more > 0) {
         text.push_str(&format!("\n{more} more objections"));
     }
@@ -159,7 +159,8 @@ fn titled<'a>(finding: &'a Finding, hiding: &Discretion) -> annotate_snippets::T
         Decision::Ask => Level::WARNING,
         Decision::Allow | Decision::Contain => Level::NOTE,
     };
-    level.primary_title(hiding.hide(finding.wording.as_ref().unwrap_or(&finding.reason))).id(finding.policy)
+    let title = hiding.hide(finding.wording.as_ref().unwrap_or(&finding.reason));
+    level.primary_title(visible(&title)).id(finding.policy)
 }
 
 /// What is to be remarked of a command. That a program runs is said where nothing else of it is, and where somebody objects
@@ -301,7 +302,7 @@ fn elements<'a>(
         MarkedPart::Script { .. } => None,
     });
     let abridged = Veil::abridging(command, &ranges.chain([whole.clone()]).collect::<Vec<_>>());
-    let mut snippet = Snippet::source(abridged.text().to_owned()).path("command");
+    let mut snippet = Snippet::source(with_all_shown(abridged.text())).path("command");
     let mut scripts: Vec<Element<'_>> = Vec::new();
     let mut drawn = false;
     for Mark { place, labels } in marks {
@@ -331,6 +332,19 @@ fn elements<'a>(
         snippet = snippet.annotation(kind(strict).span(abridged.range(whole)).label(text));
     }
     std::iter::once(snippet.into()).chain(scripts).collect()
+}
+
+/// The text with another character of as many bytes for each [hidden](is_hidden) one, so that every place in it stays where it is. A person
+/// approves what is drawn. Those of ASCII the drawing replaces by itself.
+pub(super) fn with_all_shown(text: &str) -> String {
+    let shown = |c: char| match c.len_utf8() {
+        1 => c,
+        _ if !is_hidden(c) => c,
+        2 => '¿',
+        3 => '\u{fffd}',
+        _ => '\u{1f6ab}',
+    };
+    text.chars().map(shown).collect()
 }
 
 /// What is objected to the command as a whole.

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use toolgate_model::is_hidden;
 use toolgate_secrets::redact;
 
 /// What stands for a secret ends with this.
@@ -189,15 +190,11 @@ impl Discretion {
 
     /// The text in one line, without secrets, control characters and marks of direction.
     pub(super) fn line(&self, text: &str) -> String {
-        let is_odd = |c: char| {
-            c.is_control()
-                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-        };
         let hidden = self.hide(text);
-        if !hidden.contains(is_odd) {
+        if !hidden.contains(is_hidden) {
             return hidden;
         }
-        let escape = |c: char| if is_odd(c) { c.escape_default().to_string() } else { c.to_string() };
+        let escape = |c: char| if is_hidden(c) { c.escape_default().to_string() } else { c.to_string() };
         hidden.chars().map(escape).collect()
     }
 
