@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat};
 use rustix::process::getpid;
 use sha2::{Digest, Sha256};
 
@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const LOOK: Duration = Duration::from_millis(40);
 /// As many paths as there are in a large plan.
 const LARGEST: u64 = 4 << 20;
-/// Ends the name of a note that is not whole yet.
-const NEW: &str = ".new";
+/// Ends a note.
+const END: &[u8] = b".";
 /// More keepers than a worktree ever has.
 const MOST: usize = 1024;
 
@@ -60,10 +60,8 @@ impl Pins {
     pub(crate) fn note(&self, private: &Path) -> io::Result<Note> {
         let directory = open_or_make(&directory(private))?;
         let name = getpid().to_string();
-        // Under another name until it is whole and locked: who looks takes a note without a lock for one of a keeper that is gone.
-        let new = format!("{name}{NEW}");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&directory, &new, flags, Mode::from_raw_mode(0o600))?);
+        let mut file = File::from(openat(&directory, &name, flags, Mode::from_raw_mode(0o600))?);
         flock(&file, FlockOperation::LockExclusive)?;
         let mut text = Vec::new();
         for (path, digest) in self.digests() {
@@ -72,8 +70,8 @@ impl Pins {
             text.extend_from_slice(path.as_os_str().as_bytes());
             text.push(0);
         }
+        text.extend_from_slice(END);
         file.write_all(&text)?;
-        renameat(&directory, &new, &directory, &name)?;
         Ok(Note { directory, name, file: file.into() })
     }
 
@@ -110,18 +108,22 @@ impl Pins {
         };
         let mut digests = None;
         for name in names_in(&directory, MOST)? {
-            if name.as_bytes().ends_with(NEW.as_bytes()) {
-                continue;
-            }
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let Ok(file) = openat(&directory, &name, flags, Mode::empty()) else { continue };
             if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
-                // Its keeper is gone, killed as when the machine has lost power. Nobody knows any more who has changed what since.
-                let _ = unlinkat(&directory, &name, AtFlags::empty());
+                // Its keeper is gone, killed as when the machine has lost power. Nobody knows any more who has changed what since. One that has
+                // nothing in it yet may be about to be locked.
+                if fstat(&file)?.st_size > 0 {
+                    let _ = unlinkat(&directory, &name, AtFlags::empty());
+                }
                 continue;
             }
             let noted = read_to_end(&File::from(file), LARGEST)?
                 .ok_or_else(|| io::Error::other("a note about a background job is too long to be read"))?;
+            if !noted.ends_with(END) {
+                // It is being written.
+                return Ok(Some(self::directory(private).join(name)));
+            }
             let digests = digests.get_or_insert_with(|| self.digests());
             for line in noted.split(|byte| *byte == 0) {
                 let Some((noted, path)) = line.split_at_checked(64) else { continue };
