@@ -15,9 +15,9 @@ use serde::Serialize;
 use super::anchor::StampWord;
 use super::apart::Seen;
 use super::checkpoint::Checkpoint;
-use super::epochs::{Epoch, epoch_at};
+use super::epochs::{Epoch, epoch_at, named_key};
 use super::files::read;
-use super::log::{Log, LogError, Memory, directory, load};
+use super::log::{Log, LogError, Memory, directory, is_signed, load};
 use super::merkle::{Frontier, leaf_hash};
 use super::note::{NoteKey, Signed};
 use super::problem::{Part, SealProblem};
@@ -25,7 +25,7 @@ use super::seal::alone_within;
 use super::tiles::TileReader;
 use super::walk::Walk;
 use super::{anchor, key};
-use crate::record::{ERASED, Link, PRUNED, REST, own_record};
+use crate::record::{ERASED, Link, NEXT_KEY, PRUNED, REST, own_record};
 use crate::records::{Ending, StoredLine};
 use crate::verify::{Check, first_kept, problem_of_a_file};
 use crate::{Digest, LedgerError, Report};
@@ -183,6 +183,9 @@ pub fn audit_telling(
     problems.extend(damaged);
     problems.extend(of_files);
     let seal = log.as_ref().map(|log| pass.seal(log, known, &mut problems));
+    if seal.is_none() && problems.is_empty() {
+        problems.extend(problem_of_no_seal(&dir, pass.first_key.as_ref()));
+    }
     if let Some(seen) = &known.apart {
         problems.extend(seen.damaged.clone().map(|path| SealProblem::ApartDamaged { path }));
         problems.extend(seen.refused.clone().map(|why| SealProblem::ApartRefused { why }));
@@ -222,6 +225,10 @@ struct Pass<'a> {
     erased: Vec<u64>,
     erased_said: Vec<u64>,
     tree: Option<Tree<'a>>,
+    /// The name of the log whose seal is checked.
+    origin: Option<&'a str>,
+    /// The first record that names a key, whatever the log's name is in it, and that key.
+    first_key: Option<(u64, Option<NoteKey>)>,
     /// The number of the next line.
     seq: u64,
 }
@@ -237,6 +244,8 @@ impl<'a> Pass<'a> {
             erased: Vec::new(),
             erased_said: Vec::new(),
             tree: log.map(|log| Tree::new(log, known)),
+            origin: log.map(|log| log.origin.as_str()).filter(|origin| !origin.is_empty()),
+            first_key: None,
             seq: first,
         }
     }
@@ -258,6 +267,7 @@ impl<'a> Pass<'a> {
                 }
                 ERASED => self.erased_said.extend(number("record")),
                 PRUNED => self.dropped_said |= number("through") >= self.dropped_through,
+                NEXT_KEY => self.key_record(named_key(&own)),
                 _ => {}
             }
         }
@@ -270,6 +280,15 @@ impl<'a> Pass<'a> {
         }
         self.seq += 1;
         Ok(())
+    }
+
+    /// A record that names a key. One of a log of another name was written by a sealer whose seal is gone.
+    fn key_record(&mut self, key: Option<NoteKey>) {
+        let is_foreign = |origin: &str| key.as_ref().is_some_and(|key| key.name() != origin);
+        if self.first_key.is_none() && self.origin.is_some_and(is_foreign) {
+            self.problems.push(SealProblem::SealedAnew { seq: self.seq });
+        }
+        self.first_key.get_or_insert((self.seq, key));
     }
 
     fn end(&mut self) {
@@ -321,6 +340,24 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// Where there is no checkpoint: what shows that there was one. A first seal that was killed has named its key, and signed nothing yet.
+fn problem_of_no_seal(dir: &Path, named: Option<&(u64, Option<NoteKey>)>) -> Option<SealProblem> {
+    let seq = named.map(|(seq, _)| *seq);
+    if is_signed(dir) {
+        return Some(SealProblem::SealGone { seq });
+    }
+    let key = named?.1.as_ref();
+    let is_present =
+        key.is_some_and(|named| public_key(&dir.join("key"), named.name()).as_ref() == Some(named));
+    Some(if is_present { SealProblem::Unfinished } else { SealProblem::SealGone { seq } })
+}
+
+/// The public half of the key in this file, as a key of this log; `None` where there is none that can be read.
+fn public_key(path: &Path, origin: &str) -> Option<NoteKey> {
+    let key = key::load(path).ok().flatten()?;
+    Some(NoteKey::of_log(origin, key.verifying_key()))
+}
+
 /// What lies beside the checkpoints must be of the same time as they.
 fn check_files(log: &Log, problems: &mut Vec<SealProblem>) -> Result<(), LedgerError> {
     let path = log.dir.join("checkpoint");
@@ -338,17 +375,23 @@ fn check_files(log: &Log, problems: &mut Vec<SealProblem>) -> Result<(), LedgerE
     if let Some(signed) = signed.filter(|signed| *signed > log.size()) {
         problems.push(SealProblem::PutBack { size: log.size(), signed });
     }
-    let public = |name: &str| -> Option<NoteKey> {
-        let key = key::load(&log.dir.join(name)).ok().flatten()?;
-        Some(NoteKey::of_log(&log.origin, key.verifying_key()))
-    };
+    let public = |name: &str| public_key(&log.dir.join(name), &log.origin);
     let named = log.epochs.last().map(|epoch| &epoch.key);
-    // Whoever checks a copy of the log has no key, and needs none.
-    if let Some(present) = public("key")
-        && Some(&present) != named
-        && public("key.next").as_ref() != named
-    {
-        problems.push(SealProblem::AnotherKey);
+    let is_next = public("key.next").as_ref() == named;
+    match public("key") {
+        Some(present) if Some(&present) != named && !is_next => problems.push(SealProblem::AnotherKey),
+        // Whoever checks a copy of the log has no key, and needs none.
+        None if !is_next && log.dir.join("key").exists() => {
+            problems.push(SealProblem::Damaged { path: log.dir.join("key") });
+        }
+        _ => {}
+    }
+    // Other tools check the last checkpoint with it.
+    let path = log.dir.join("checkpoint.pem");
+    let wanted = epoch_at(&log.epochs, log.size()).map(|epoch| key::pem(&epoch.key));
+    let pem = read(&path)?.filter(|_| !was_killed);
+    if pem.is_some_and(|pem| wanted.is_none_or(|wanted| wanted.as_bytes() != pem)) {
+        problems.push(SealProblem::Damaged { path });
     }
     Ok(())
 }
@@ -445,11 +488,16 @@ impl<'a> Tree<'a> {
                 self.tile.get_or_insert(SealProblem::Tile { level, index: at });
             }
         }
-        let named = self.log.epochs.iter().find(|epoch| epoch.seq == size);
-        if let Some(epoch) = named.filter(|epoch| leaf_hash(&epoch.line) != leaf) {
-            problems.push(SealProblem::KeyRecord { seq: epoch.seq });
-        } else if is_sealed && named.is_none() && Epoch::of(text, &self.log.origin).is_some() {
-            problems.push(SealProblem::KeyRecord { seq: size });
+        // Behind a record that differs, all differ or stand elsewhere: that is no word about the key.
+        if self.apart.as_ref().is_none_or(|(first, _)| *first == size) {
+            let named = self.log.epochs.iter().find(|epoch| epoch.seq == size);
+            let is_another = match named {
+                Some(epoch) => leaf_hash(&epoch.line) != leaf,
+                None => is_sealed && Epoch::of(text, &self.log.origin).is_some(),
+            };
+            if is_another {
+                problems.push(SealProblem::KeyRecord { seq: size });
+            }
         }
         if size == self.log.size() {
             self.time = Link::of(text).map(|link| link.time.into_owned()).unwrap_or_default();

@@ -25,11 +25,8 @@ impl Epoch {
     /// The epoch that a line of the ledger begins; `None` where it is another line, or that of another log.
     pub(crate) fn of(line: &[u8], origin: &str) -> Option<Epoch> {
         let record = own_record(line).filter(|record| record.event == NEXT_KEY)?;
-        let arg = |wanted: &str| {
-            record.args.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
-        };
-        let key = NoteKey::parse(arg("key")?)?;
-        let number = arg("epoch")?.parse().ok()?;
+        let key = named_key(&record)?;
+        let number = arg(&record, "epoch")?.parse().ok()?;
         let is_ours = key.name() == origin && key.kind() == KeyKind::Ed25519;
         is_ours.then(|| Epoch { number, key, seq: record.seq, line: line.to_vec() })
     }
@@ -39,6 +36,15 @@ impl Epoch {
         let args = vec![("epoch".to_owned(), number.to_string()), ("key".to_owned(), key.to_string())];
         Record { args, ..Record::blank(time, NEXT_KEY.to_owned()) }
     }
+}
+
+fn arg<'r>(record: &'r Record, wanted: &str) -> Option<&'r str> {
+    record.args.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+}
+
+/// The key that a record names, of whatever log.
+pub(crate) fn named_key(record: &Record) -> Option<NoteKey> {
+    NoteKey::parse(arg(record, "key")?)
 }
 
 /// The epoch whose key signs a log of this size: the first record of an epoch is the last that the key before it seals.

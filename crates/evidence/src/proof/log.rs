@@ -17,6 +17,11 @@ pub(crate) fn directory(state_dir: &Path) -> PathBuf {
     state_dir.join("tlog")
 }
 
+/// Whether a seal was ever ended here. None of these is there before.
+pub(crate) fn is_signed(dir: &Path) -> bool {
+    ["checkpoints", "checkpoint", "checkpoint.pem", "memory"].iter().any(|name| dir.join(name).exists())
+}
+
 /// The log, as it was sealed last.
 #[derive(Debug)]
 pub(crate) struct Log {

@@ -46,6 +46,9 @@ pub enum SealProblem {
     ApartRefused { why: String },
     ApartDamaged { path: PathBuf },
     Damaged { path: PathBuf },
+    SealGone { seq: Option<u64> },
+    SealedAnew { seq: u64 },
+    Unfinished,
     NotSealed,
 }
 
@@ -65,8 +68,12 @@ impl SealProblem {
             | P::BadCosignature { .. } => Part::Signatures,
             P::KeyOfAnotherTime { .. } | P::KeyRecord { .. } | P::NoHandover { .. } => Part::Keys,
             P::AnotherFirstKey | P::AnotherKey | P::NoKey => Part::Keys,
-            P::Damaged { .. } | P::ApartDamaged { .. } => Part::Signatures,
-            P::TileMissing { .. } | P::StampUnchecked { .. } | P::NotSealed => Part::CannotTell,
+            P::Damaged { .. } | P::ApartDamaged { .. } | P::SealGone { .. } | P::SealedAnew { .. } => {
+                Part::Signatures
+            }
+            P::TileMissing { .. } | P::StampUnchecked { .. } | P::NotSealed | P::Unfinished => {
+                Part::CannotTell
+            }
         }
     }
 
@@ -77,7 +84,8 @@ impl SealProblem {
             P::Changed { seq } | P::ErasedUnsaid { seq } | P::KeyRecord { seq } | P::TileMissing { seq } => {
                 *seq
             }
-            P::NoHandover { seq, .. } => *seq,
+            P::NoHandover { seq, .. } | P::SealedAnew { seq } => *seq,
+            P::SealGone { seq } => seq.unwrap_or(u64::MAX),
             P::Root { after, seq, .. } => seq.unwrap_or(after + 1),
             P::Forked { after, .. } => after + 1,
             P::Cut { have, .. } => have + 1,
@@ -90,7 +98,12 @@ impl SealProblem {
             P::BadCosignature { size, .. } | P::BadStamp { size, .. } | P::StampUnchecked { size, .. } => {
                 *size
             }
-            P::AnotherFirstKey | P::AnotherKey | P::NoKey | P::Damaged { .. } | P::NotSealed => u64::MAX,
+            P::AnotherFirstKey
+            | P::AnotherKey
+            | P::NoKey
+            | P::Damaged { .. }
+            | P::NotSealed
+            | P::Unfinished => u64::MAX,
             P::ApartRefused { .. } | P::ApartDamaged { .. } => u64::MAX,
         }
     }
@@ -160,6 +173,16 @@ impl fmt::Display for SealProblem {
                 write!(f, "`{}`, which belongs to the seal apart, is not as it was written, or others may write it", path.display())
             }
             P::Damaged { path } => write!(f, "`{}` is not as it was written", path.display()),
+            P::SealGone { seq: Some(seq) } => {
+                write!(f, "record {seq} names the key of a seal, and no checkpoint is left: what was sealed has been removed")
+            }
+            P::SealGone { seq: None } => {
+                f.write_str("the log was sealed, and no checkpoint is left: what was sealed has been removed")
+            }
+            P::SealedAnew { seq } => {
+                write!(f, "record {seq} names the key of another seal, which is gone: the log was sealed anew after it was removed")
+            }
+            P::Unfinished => f.write_str("the first seal was not ended: `toolgate ledger seal` goes on"),
             P::NotSealed => f.write_str("the log was never sealed: there is nothing to check against"),
         }
     }

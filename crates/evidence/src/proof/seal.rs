@@ -18,7 +18,7 @@ use ed25519_dalek::SigningKey;
 use super::checkpoint::Checkpoint;
 use super::epochs::{Epoch, epoch_at};
 use super::files::{random, write_private};
-use super::log::{Log, LogError, Memory, Next, directory, load, store};
+use super::log::{Log, LogError, Memory, Next, directory, is_signed, load, store};
 use super::merkle::{Frontier, leaf_hash};
 use super::note::NoteKey;
 use super::tiles::{TileWriter, Tiles};
@@ -69,6 +69,8 @@ pub enum SealError {
         /// What was sealed.
         signed: u64,
     },
+    /// Something was sealed, and no checkpoint is left.
+    Gone,
     /// The ledger does not go on from what was sealed.
     NotExtended {
         /// The first record that is not as it should be.
@@ -112,6 +114,9 @@ impl fmt::Display for SealError {
                     "{signed} records were sealed, and the checkpoints know {size}: they were put back from a copy"
                 )
             }
+            SealError::Gone => f.write_str(
+                "the log was sealed, and its checkpoints have been removed; `toolgate ledger verify` says more",
+            ),
             SealError::NotExtended { seq } => {
                 write!(
                     f,
@@ -192,7 +197,11 @@ struct Sealer<'s> {
 
 impl<'s> Sealer<'s> {
     fn open(state_dir: &'s Path, dir: &Path) -> Result<Sealer<'s>, SealError> {
-        let log = match Log::open(state_dir)? {
+        let log = Log::open(state_dir)?;
+        if log.as_ref().is_none_or(|log| log.checkpoints.is_empty()) && is_signed(dir) {
+            return Err(SealError::Gone);
+        }
+        let log = match log {
             Some(log) => log,
             None => {
                 let origin = format!("toolgate/{:032x}", u128::from_be_bytes(random(dir)?));

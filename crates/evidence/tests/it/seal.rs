@@ -494,3 +494,84 @@ fn killed_writers_and_killed_sealers_leave_a_whole_log() {
     }
     assert!(count > 64 && seal.keys > 1, "{count} answered, {} keys", seal.keys);
 }
+
+/// Whoever takes the seal away leaves the records that name its keys, and the next seal stands under another name.
+#[test]
+fn a_seal_that_was_taken_away_is_missed_and_one_that_was_made_anew_is_told_apart() {
+    let temp = sealed(3);
+    let dir = temp.path();
+    append(dir, "later");
+    let whole = tempfile::tempdir().unwrap();
+    copy(dir, &whole.path().join("state"));
+    let gone = SealProblem::SealGone { seq: Some(4) };
+    for files in [&["checkpoints"][..], &["origin"], &["checkpoints", "memory"]] {
+        copy(&whole.path().join("state"), dir);
+        for file in files {
+            fs::remove_file(dir.join("tlog").join(file)).unwrap();
+        }
+        assert_bad(dir, &gone);
+        assert!(matches!(seal(dir, now(), false).unwrap_err(), SealError::Gone));
+        assert_bad(dir, &gone);
+    }
+    // All of it is gone, and the log was cut: records that were sealed are missing.
+    copy(&whole.path().join("state"), dir);
+    fs::remove_dir_all(dir.join("tlog")).unwrap();
+    assert_bad(dir, &gone);
+    write_lines(dir, &lines(dir)[..4]);
+    assert_bad(dir, &gone);
+    assert!(matches!(seal(dir, now(), false).unwrap(), SealOutcome::Sealed { .. }));
+    assert_bad(dir, &SealProblem::SealedAnew { seq: 4 });
+    append(dir, "much later");
+    seal(dir, now(), true).unwrap();
+    assert_bad(dir, &SealProblem::SealedAnew { seq: 4 });
+}
+
+/// A first seal that was killed has named its key and signed nothing.
+#[test]
+fn a_first_seal_that_was_killed_goes_on() {
+    let temp = sealed(3);
+    let dir = temp.path();
+    for file in ["checkpoints", "checkpoint", "checkpoint.pem", "memory", "next", "keys"] {
+        fs::remove_file(dir.join("tlog").join(file)).unwrap();
+    }
+    let audit = check(dir);
+    assert_eq!(
+        (audit.outcome, &audit.problems[..]),
+        (AuditOutcome::CannotTell, &[SealProblem::Unfinished][..])
+    );
+    seal(dir, now(), false).unwrap();
+    assert_good(dir);
+}
+
+/// What other tools check with, and what the next seal needs.
+#[test]
+fn a_key_that_was_changed_is_told() {
+    let temp = sealed(3);
+    let dir = temp.path();
+    for name in ["checkpoint.pem", "key"] {
+        let path = dir.join("tlog").join(name);
+        let before = fs::read(&path).unwrap();
+        let other = sealed(1);
+        fs::write(&path, fs::read(other.path().join("tlog/checkpoint.pem")).unwrap()).unwrap();
+        assert_bad(dir, &SealProblem::Damaged { path: path.clone() });
+        fs::write(&path, before).unwrap();
+        assert_good(dir);
+    }
+    // Whoever checks a copy has neither.
+    fs::remove_file(dir.join("tlog/key")).unwrap();
+    fs::remove_file(dir.join("tlog/checkpoint.pem")).unwrap();
+    assert_good(dir);
+}
+
+/// The key record behind a change is another line, or elsewhere: the key is no other.
+#[test]
+fn a_change_before_a_key_record_is_no_word_about_the_key() {
+    let temp = sealed(5);
+    let dir = temp.path();
+    let mut all = lines(dir);
+    all.remove(1);
+    write_lines(dir, &all);
+    let problems = check(dir).problems;
+    assert!(!problems.is_empty());
+    assert!(!problems.iter().any(|problem| matches!(problem, SealProblem::KeyRecord { .. })), "{problems:?}");
+}

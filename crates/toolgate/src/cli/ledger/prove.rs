@@ -239,7 +239,9 @@ fn said(audit: &Audit) -> Vec<(&'static str, String)> {
             )
         };
         parts.push(("keys", or_bad(Part::Keys, format!("{}; {first}", seal.keys))));
-        parts.push(("sealed", format!("up to record {} of {}, level {}", seal.size, seal.time, seal.level)));
+        // Where the last sealed record is missing, nobody knows its time.
+        let time = if seal.time.is_empty() { String::new() } else { format!(" of {}", seal.time) };
+        parts.push(("sealed", format!("up to record {}{time}, level {}", seal.size, seal.level)));
         for one in &seal.witnessed {
             let how = match (&one.with, one.checked) {
                 (Some(with), true) => format!("checked by {with}"),
