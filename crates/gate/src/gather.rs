@@ -17,6 +17,7 @@ use crate::machine::Machine;
 use crate::observe::command_member;
 use crate::options::HookOptions;
 use crate::pause;
+use crate::registered;
 use crate::session::{self, Session};
 use crate::settings::{NoRules, RulesInForce, SettingsSources};
 use crate::team::{TeamError, TeamSources};
@@ -152,6 +153,9 @@ pub fn gather(
         TeamError::Registry(what) => Failure::Registry(what),
         TeamError::Counts(error) => Failure::Ledger(error),
     })?;
+    if session.registration_changed {
+        registered::look(machine, dirs, call.host, &session.places);
+    }
     let note = pause::note_of(machine, dirs, &session.places);
     let activation = ActivationState {
         trusted: options.activation.trusted.or(call.activation.trusted),

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toolgate_evidence::Digest;
 use toolgate_model::{
-    Call, HooksStart, Kept, KeptFrom, LookError, NodeKind, Place, Places, Resolver, TEAM_DIRECTORIES, World,
+    Call, HooksStart, Kept, KeptFrom, LookError, NodeKind, Phase, Place, Places, Resolver, TEAM_DIRECTORIES,
+    World,
 };
 use toolgate_policies::{asked_names, denied_names};
 
@@ -19,6 +20,7 @@ use crate::dirs::{Dirs, user_name};
 use crate::git::{self, Layout};
 use crate::machine::Machine;
 use crate::options::SessionOptions;
+use crate::registered;
 use crate::settings::BUILD;
 use crate::store::{checksum, name_for, read_checked, write_checked};
 
@@ -29,6 +31,8 @@ pub struct Session {
     pub places: Places,
     /// The name of the user who runs it.
     pub user: String,
+    /// A settings file in which we are registered has changed since the session's last event.
+    pub registration_changed: bool,
 }
 
 /// What is kept of a session between its events.
@@ -41,8 +45,16 @@ struct Pin {
     /// Worktrees that the host itself moved the session into.
     entered: Vec<PathBuf>,
     /// The files of git that the siblings were read from, and when each last changed.
-    notes: Vec<(PathBuf, Option<(i64, i64)>)>,
+    notes: Vec<Stamped>,
+    /// The settings files in which the host has our registration, likewise.
+    registered: Vec<Stamped>,
 }
+
+/// A file, and when it last changed; `None` where it is not there.
+type Stamped = (PathBuf, Option<(i64, i64)>);
+
+/// The form of a pin, as a part of its name: one that has another form is not read.
+const FORM: &[u8] = b"with settings files";
 
 /// A pin is a few paths, and one for every sibling.
 const MAX_PIN: usize = 16 * 1024 * 1024;
@@ -91,13 +103,25 @@ pub fn session(
         Some(pin) => (pin, false),
         None => match finder.find(call, start, registration)? {
             Some(pin) => (pin, true),
-            None => return Ok(Session { places: finder.nowhere(), user: user_name(machine) }),
+            None => {
+                let places = finder.nowhere();
+                return Ok(Session { places, user: user_name(machine), registration_changed: false });
+            }
         },
     };
     let siblings_before = pin.places.siblings.clone();
-    if pin.notes.iter().any(|(note, stamp)| stamp_of(world, note) != *stamp) {
+    if pin.notes.iter().any(|note| has_changed(world, note)) {
         finder.list_worktrees(&mut pin);
         changed = true;
+    }
+    let mut registration_changed = false;
+    if matches!(call.phase, Phase::Start | Phase::Prompt)
+        || pin.registered.iter().any(|file| has_changed(world, file))
+    {
+        let registered = finder.registered(call.host, &pin.places);
+        registration_changed = registered != pin.registered;
+        changed |= registration_changed;
+        pin.registered = registered;
     }
     let transcripts = call.transcript.as_deref().and_then(|path| Path::new(path).parent());
     if let Some(path) = transcripts.filter(|path| path.is_absolute())
@@ -121,7 +145,7 @@ pub fn session(
         // Once a session: from now on its records are sealed. Best effort, as the sealing itself.
         let _ = toolgate_evidence::due::enable(&dirs.state);
     }
-    Ok(Session { places: pin.places, user: pin.user })
+    Ok(Session { places: pin.places, user: pin.user, registration_changed })
 }
 
 /// INVARIANT: a pin that is there and cannot be read is an error. Finding the root anew would let it follow the
@@ -129,6 +153,10 @@ pub fn session(
 fn read_pin(world: &dyn World, file: &Path) -> io::Result<Option<Pin>> {
     let Some(bytes) = read_checked(world, file, MAX_PIN)? else { return Ok(None) };
     postcard::from_bytes(&bytes).map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+fn has_changed(world: &dyn World, (path, stamp): &Stamped) -> bool {
+    stamp_of(world, path) != *stamp
 }
 
 fn stamp_of(world: &dyn World, path: &Path) -> Option<(i64, i64)> {
@@ -298,7 +326,8 @@ impl Finder<'_> {
         places.root = Some(root);
         self.find_kept(call, &mut places);
         let user = user_name(self.machine);
-        let mut pin = Pin { registration, places, user, entered: Vec::new(), notes: Vec::new() };
+        let registered = self.registered(call.host, &places);
+        let mut pin = Pin { registration, places, user, entered: Vec::new(), notes: Vec::new(), registered };
         self.list_worktrees(&mut pin);
         Ok(Some(pin))
     }
@@ -346,6 +375,17 @@ impl Finder<'_> {
         };
         let note: Note = serde_json::from_slice(&bytes).map_err(|_| io::ErrorKind::InvalidData)?;
         Ok(note.registrations.into_iter().map(|entry| entry.file).collect())
+    }
+
+    /// The settings files in which this host has our registration, by both of their names, and when each last changed.
+    fn registered(&self, host: &str, places: &Places) -> Vec<Stamped> {
+        let files = registered::files(self.world, self.dirs, host, places);
+        let names = files.into_iter().flat_map(|file| {
+            let behind = self.place_at(&file).physical;
+            let other = (behind != file).then_some(behind);
+            std::iter::once(file).chain(other)
+        });
+        names.map(|file| (file.clone(), stamp_of(self.world, &file))).collect()
     }
 
     /// Reads anew which worktrees the repository has besides this one.
@@ -424,6 +464,6 @@ fn pin_file(dirs: &Dirs, session: &str, registration: &str) -> PathBuf {
     let name = if plain { session.to_owned() } else { name_for(session.as_bytes(), 64) };
     // Two registrations of one session (a person's and an administrator's) have two pins, and so have two versions
     // of toolgate. The pin holds the registration too, so a hash that happens to be the same does no harm.
-    let hash = checksum(registration.as_bytes()) ^ checksum(BUILD.as_bytes());
+    let hash = checksum(registration.as_bytes()) ^ checksum(BUILD.as_bytes()) ^ checksum(FORM);
     dirs.state.join("sessions").join(format!("{name}.{hash:016x}"))
 }

@@ -63,7 +63,7 @@ fn check(event: String) -> impl Fn() -> Decision {
     let claude: &'static dyn Host = host("claude-code").expect("the host");
     let event: &'static [u8] = event.leak().as_bytes();
     let call = claude.decode(None, event).expect("an event");
-    let session = Session { places: YARD.places.clone(), user: String::new() };
+    let session = Session { places: YARD.places.clone(), user: String::new(), registration_changed: false };
     let rules = RulesInForce { layers: vec![YARD.settings.clone()], digest: String::new() };
     let surroundings = Surroundings::new(&ThisMachine::new(None), &call, session, rules, |_| None);
     move || consider(&ThisMachine::new(None), &call, &surroundings).verdict.decision()

@@ -32,9 +32,27 @@ pub struct Registration {
     pub original: Option<String>,
     /// The digest of what init wrote.
     pub written_sha256: String,
+    /// The word by which it names us, and how often it does beside what was there before. The hook misses a registration that names us less
+    /// often.
+    #[serde(default)]
+    pub mark: String,
+    /// How often.
+    #[serde(default)]
+    pub marks: usize,
     /// Directories that init made for it, outermost first.
     #[serde(default)]
     pub created_dirs: Vec<PathBuf>,
+}
+
+/// The word by which a registration names us, and how often init has written it: the program's path, which people hardly write themselves;
+/// our name, where the path stands there in other letters.
+pub(super) fn marks(binary: &Path, before: &str, after: &str) -> (String, usize) {
+    let count = |word: &str| after.matches(word).count().saturating_sub(before.matches(word).count());
+    let path = binary.to_string_lossy().into_owned();
+    match count(&path) {
+        0 => ("toolgate".to_owned(), count("toolgate")),
+        count => (path, count),
+    }
 }
 
 impl Registration {

@@ -13,7 +13,7 @@ use similar::TextDiff;
 
 use super::content::{Noted, WantedFile, Whose};
 use super::files::{io_error, locate, lock, read, replace, stays_inside};
-use super::note::sha256;
+use super::note::{marks, sha256};
 use super::{HookLine, HostPlaces, RegisterError, Registrar, Registration, Registrations, Scope};
 use toolgate_model::visible;
 
@@ -69,7 +69,7 @@ impl Plan {
         let registrations = Registrations::load(state)?;
         let mut plan = Plan::empty(host, state);
         for wanted in host.wanted(places, scope, line)? {
-            plan.put(host, places, scope, &wanted, &registrations)?;
+            plan.put(host, places, scope, (&wanted, &line.binary), &registrations)?;
         }
         plan.file = plan.files.last().map(|last| last.file.clone()).unwrap_or_default();
         Ok(plan)
@@ -179,7 +179,7 @@ impl Plan {
         host: &dyn Registrar,
         places: &HostPlaces,
         scope: Scope,
-        wanted: &WantedFile,
+        (wanted, binary): (&WantedFile, &Path),
         registrations: &Registrations,
     ) -> Result<(), RegisterError> {
         let (target, missing) = place(places, scope, wanted)?;
@@ -202,7 +202,10 @@ impl Plan {
             Some(known) if missing.is_empty() => known.created_dirs.clone(),
             _ => missing.clone(),
         };
+        let (mark, marks) = marks(binary, original.as_deref().unwrap_or_default(), &after);
         let note = Registration {
+            mark,
+            marks,
             host: host.id().to_owned(),
             scope,
             project: project(places, scope),

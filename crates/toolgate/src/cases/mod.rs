@@ -267,7 +267,7 @@ fn run_case(case: &Case<'_>) -> Result<(), Trouble> {
     let call = call(case);
     let machine = MapMachine(world(case), case.context.environment.clone());
     let rules = RulesInForce { layers: vec![settings], digest: String::new() };
-    let session = Session { places: places.clone(), user: String::new() };
+    let session = Session { places: places.clone(), user: String::new(), registration_changed: false };
     let activation =
         ActivationState { trusted: case.context.trusted, mode: case.context.mode.clone(), paused: false };
     let surroundings = Surroundings::new(&machine, &call, session, rules, |_| places.root.clone());

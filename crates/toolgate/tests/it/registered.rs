@@ -47,19 +47,18 @@ fn a_registration_that_has_gone_is_told_with_the_next_call() {
     assert_eq!(call().stdout, "", "registered");
     let written = fs::read_to_string(&settings).unwrap();
     fs::write(&settings, "{}\n").unwrap();
-    assert_eq!(call().stdout, "", "nobody has looked yet");
-    wait();
-    assert_eq!(call().stdout, "", "it is looked at after the answer");
     let told = call();
     assert!(told.stdout.contains(LOST) && told.stdout.contains("settings.json"), "{told:?}");
     assert!(!told.stdout.contains("deny"), "and the call runs: {told:?}");
     assert_eq!(call().stdout, "", "once for each look");
+    wait();
+    assert_eq!(call().stdout, "", "it is looked at after the answer");
+    assert!(call().stdout.contains(LOST), "and told again, while it holds");
     let recorded = machine.records();
     let lost = recorded.iter().filter(|record| record["event"] == "security-warning: registration lost");
-    assert_eq!(lost.count(), 1);
-    wait();
-    call();
+    assert_eq!(lost.count(), 2);
     // What comes after a call says it too.
+    fs::write(&settings, "{ }\n").unwrap();
     let after = session.event(
         "PostToolUse",
         &serde_json::json!({
@@ -68,9 +67,63 @@ fn a_registration_that_has_gone_is_told_with_the_next_call() {
     );
     assert!(after.stdout.contains(LOST), "{after:?}");
     fs::write(&settings, written).unwrap();
-    wait();
-    call();
     assert_eq!(call().stdout, "", "registered again");
+}
+
+/// What judges is taken out, and what only tells stays.
+#[test]
+fn a_registration_of_which_a_part_has_gone_is_told_by_the_next_event_of_any_kind() {
+    let machine = Machine::new();
+    let top = machine.repository("main");
+    let settings = machine.home().join(".claude/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, r#"{"permissions": {"allow": ["Bash(toolgate check:*)"]}}"#).unwrap();
+    let init = machine.toolgate().args(["init", "--host", "claude-code", "--yes"]).cwd(&top).run("");
+    assert_eq!(init.code(), Some(0), "{init:?}");
+    let session = machine.session("s", &top);
+    let input = serde_json::json!({"file_path": top.join("README.md")});
+    let after = || {
+        let output = serde_json::json!({"tool_name": "Read", "tool_input": input, "tool_response": "x"});
+        session.event("PostToolUse", &output).stdout
+    };
+    assert!(session.call("Read", &input) == Said::Nothing);
+    let written: serde_json::Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+    let mut others = written.clone();
+    others["permissions"] = serde_json::json!({});
+    others["model"] = "x".into();
+    fs::write(&settings, serde_json::to_string_pretty(&others).unwrap()).unwrap();
+    assert_eq!(after(), "", "other settings may change");
+    for event in ["PreToolUse", "PermissionRequest", "SessionEnd"] {
+        let mut less = written.clone();
+        less["hooks"].as_object_mut().unwrap().remove(event);
+        fs::write(&settings, serde_json::to_string_pretty(&less).unwrap()).unwrap();
+        assert!(after().contains(LOST), "{event}");
+        assert_eq!(after(), "", "{event}");
+    }
+    fs::write(&settings, serde_json::to_string_pretty(&written).unwrap()).unwrap();
+    assert_eq!(after(), "", "as it was");
+}
+
+/// The file lies elsewhere, with a person's other settings, and its place holds a link.
+#[test]
+fn a_registration_behind_a_link_is_missed_too() {
+    let machine = Machine::new();
+    let top = machine.repository("main");
+    let (place, file) = (machine.home().join(".claude/settings.json"), machine.home().join("dotfiles.json"));
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(&file, "{}").unwrap();
+    std::os::unix::fs::symlink(&file, &place).unwrap();
+    let init = machine.toolgate().args(["init", "--host", "claude-code", "--yes"]).cwd(&top).run("");
+    assert_eq!(init.code(), Some(0), "{init:?}");
+    let session = machine.session("s", &top);
+    let call = || {
+        let input =
+            serde_json::json!({"tool_name": "Read", "tool_input": {"file_path": top.join("README.md")}});
+        session.event("PreToolUse", &input).stdout
+    };
+    assert_eq!(call(), "");
+    fs::write(&file, "{}").unwrap();
+    assert!(call().contains(LOST));
 }
 
 #[test]
