@@ -290,7 +290,8 @@ impl Change {
         self.before != self.after
     }
 
-    fn diff(&self) -> String {
+    /// The change as a unified diff, fit for a terminal; empty where nothing changes.
+    pub fn diff(&self) -> String {
         if !self.changes() {
             return String::new();
         }

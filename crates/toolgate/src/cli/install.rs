@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::people::{Loosened, confirmed, record_agreed, required_at};
 use super::{LineArgs, Out, team_rules};
+use toolgate_gate::dirs::Dirs;
 use toolgate_gate::disk::Disk;
 use toolgate_gate::git;
 use toolgate_model::Require;
@@ -21,7 +22,7 @@ use toolgate_setup::approval::password;
 use toolgate_setup::doctor::{self, Subject};
 use toolgate_setup::person::below_agent;
 use toolgate_setup::register::{
-    self, HostPlaces, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar,
+    self, Change, HostPlaces, Plan, REGISTRARS, RegisterError, Registrar, Registrations, registrar,
 };
 
 /// The hosts that have nothing to register: what people call them, and what to do instead.
@@ -191,6 +192,16 @@ impl Init {
             }
         }
         let done = "registered; `toolgate doctor` proves that it works";
+        // Another profile, role or root for a registration that is there can open everything. A new one opens nothing, and the
+        // administrator's is root's to change.
+        let noted = Registrations::load(&line.dirs.state).map_err(|error| error.to_string())?;
+        let is_ours = |(host, change): &(&str, &Change)| {
+            change.before.is_some() && noted.find(host, &change.file).is_some()
+        };
+        let changes: Vec<_> = work.changes().filter(is_ours).map(|(_, change)| change).collect();
+        if !changes.is_empty() && !self.dry_run && scope != register::Scope::Managed {
+            proved(out, &line.dirs, &changes, "Change the registrations in", "security-warning: init")?;
+        }
         work.announce(out, scope)?;
         let words = Words { question: "Write this?", nothing: "is registered already", done };
         let code = work.carry_out(out, self.dry_run, self.yes, &words)?;
@@ -317,19 +328,15 @@ impl Uninstall {
         if work.plans.is_empty() && work.errors.is_empty() {
             out.line("nothing is registered")?;
         }
-        // Scripts take it out too, so nothing has to be proved unless the settings want it; an agent's own processes do not.
-        if let Some(why) = below_agent().filter(|_| !self.dry_run) {
-            return Err(format!("only a person can do this: {why}"));
-        }
-        let require = required_at(&line.dirs, None, &Loosened::Everything)?;
-        if require > Require::Terminal && !self.dry_run && work.plans.iter().any(Plan::changes) {
-            let changes = work.plans.iter().flat_map(|plan| &plan.files).filter(|file| file.changes());
-            let files: Vec<String> = changes.map(|file| file.target.display().to_string()).collect();
-            let files = files.join(", ");
-            let diff: String = work.plans.iter().map(Plan::diff).collect();
-            let question = format!("Take the registrations out of {files}?");
-            let agreement = confirmed(out, &line.dirs, None, &Loosened::Everything, &diff, &question)?;
-            record_agreed(&line.dirs, "security-warning: uninstall", &[("file", &files)], &agreement)?;
+        if !self.dry_run {
+            let changes: Vec<_> = work.changes().map(|(_, change)| change).collect();
+            proved(
+                out,
+                &line.dirs,
+                &changes,
+                "Take the registrations out of",
+                "security-warning: uninstall",
+            )?;
         }
         let words = Words { question: "Remove it?", nothing: "holds no registration", done: "removed" };
         let code = work.carry_out(out, self.dry_run, self.yes, &words)?;
@@ -355,6 +362,22 @@ impl Uninstall {
     }
 }
 
+/// Has somebody prove what the settings require, before registrations that are there are changed or taken out. Scripts do that too, so
+/// nothing has to be proved where `terminal` is enough; an agent's own processes do not.
+fn proved(out: &mut Out, dirs: &Dirs, changes: &[&Change], what: &str, event: &str) -> Result<(), String> {
+    if let Some(why) = below_agent() {
+        return Err(format!("only a person can do this: {why}"));
+    }
+    if changes.is_empty() || required_at(dirs, None, &Loosened::Everything)? <= Require::Terminal {
+        return Ok(());
+    }
+    let files: Vec<String> = changes.iter().map(|change| change.target.display().to_string()).collect();
+    let files = files.join(", ");
+    let diff: String = changes.iter().map(|change| change.diff()).collect();
+    let agreement = confirmed(out, dirs, None, &Loosened::Everything, &diff, &format!("{what} {files}?"))?;
+    record_agreed(dirs, event, &[("file", &files)], &agreement)
+}
+
 /// What is to be done for several hosts. What cannot be planned for one is told, and does not keep the others.
 #[derive(Default)]
 struct Work {
@@ -373,6 +396,12 @@ struct Words {
 }
 
 impl Work {
+    /// Every file that changes, with its host.
+    fn changes(&self) -> impl Iterator<Item = (&str, &Change)> {
+        let all = self.plans.iter().flat_map(|plan| plan.files.iter().map(|change| (plan.host, change)));
+        all.filter(|(_, change)| change.changes())
+    }
+
     /// Says in three lines what registering will change, before the diff shows every letter of it.
     fn announce(&self, out: &mut Out, scope: register::Scope) -> Result<(), String> {
         let plans = || self.plans.iter().filter(|plan| plan.changes());

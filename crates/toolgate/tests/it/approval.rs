@@ -678,6 +678,10 @@ fn taking_the_gate_out_needs_what_the_settings_require() {
         assert_eq!(refused.code(), Some(1), "{refused:?}");
         assert!(refused.stderr.contains(why) && is_there(), "{refused:?}");
         assert_eq!(toolgate(&["uninstall", "--dry-run"]).code(), Some(0));
+        let refused = toolgate(&["init", "--host", "claude-code", "--profile", "pi-worktree", "--yes"]);
+        assert_eq!(refused.code(), Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(why), "{refused:?}");
+        assert!(!fs::read_to_string(&settings).unwrap().contains("pi-worktree"));
     }
     write(&desk.machine.user_settings(), "");
     assert_eq!(toolgate(&["uninstall", "--yes"]).code(), Some(0));

@@ -178,7 +178,26 @@ fn an_agents_processes_take_no_registration_out() {
     assert_eq!(toolgate(&["init", "--host", "claude-code", "--yes"]).run("").code(), Some(0));
     let refused = toolgate(&["uninstall", "--yes"]).env("CLAUDECODE", "1").run("");
     assert_eq!(refused.code(), Some(1), "{refused:?}");
-    assert!(fs::read_to_string(&settings).unwrap().contains("toolgate"));
+    let written = fs::read_to_string(&settings).unwrap();
+    assert!(written.contains("toolgate"));
+    // Nor do they give it another profile, role or place.
+    let other = ["init", "--host", "claude-code", "--profile", "pi-worktree", "--yes"];
+    let refused = toolgate(&other).env("CLAUDECODE", "1").run("");
+    assert_eq!(refused.code(), Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("only a person can do this"), "{refused:?}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), written);
+    assert_eq!(
+        toolgate(&["init", "--host", "claude-code", "--yes"]).env("CLAUDECODE", "1").run("").code(),
+        Some(0),
+        "as it is"
+    );
+    assert_eq!(toolgate(&other).run("").code(), Some(0));
+    assert!(fs::read_to_string(&settings).unwrap().contains("pi-worktree"));
     assert_eq!(toolgate(&["uninstall", "--yes"]).run("").code(), Some(0));
     assert!(!fs::read_to_string(&settings).unwrap_or_default().contains("toolgate"));
+    assert_eq!(
+        toolgate(&["init", "--host", "claude-code", "--yes"]).env("CLAUDECODE", "1").run("").code(),
+        Some(0),
+        "a new one"
+    );
 }
