@@ -16,6 +16,8 @@ pub struct Standing {
     pub sealed: u64,
     /// When that was done.
     pub time: Option<SystemTime>,
+    /// When the last record was written.
+    pub written: Option<SystemTime>,
     /// The last one that somebody else has signed or stamped; 0 where nobody has.
     pub anchored: u64,
 }
@@ -24,14 +26,16 @@ impl Standing {
     /// Reads it.
     pub fn of(state_dir: &Path) -> Result<Standing, LogError> {
         let records = crate::last_position(state_dir)?.map_or(0, |last| last.seq);
+        let modified = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+        let written = modified(&crate::files::current_path(state_dir));
         let Some(log) = Log::open(state_dir)? else {
-            return Ok(Standing { records, sealed: 0, time: None, anchored: 0 });
+            return Ok(Standing { records, sealed: 0, time: None, written, anchored: 0 });
         };
-        let time = fs::metadata(log.dir.join("checkpoint")).and_then(|found| found.modified()).ok();
+        let time = modified(&log.dir.join("checkpoint"));
         let is_anchored = |checkpoint: &&super::Checkpoint| {
             checkpoint.cosignatures() > 0 || anchor::has_stamp(&log.dir.join("anchors"), checkpoint.size)
         };
         let anchored = log.checkpoints.iter().rev().find(is_anchored).map_or(0, |checkpoint| checkpoint.size);
-        Ok(Standing { records, sealed: log.size(), time, anchored })
+        Ok(Standing { records, sealed: log.size(), time, written, anchored })
     }
 }

@@ -9,7 +9,7 @@ use crate::apart::{SEALER, System};
 
 const ID: &str = "log";
 
-/// A timer that runs each minute has sealed what is older.
+/// A timer that runs each minute has sealed what is older, and so has the sealer that calls start.
 const LATE: Duration = Duration::from_mins(15);
 
 /// Names the levels that hold here, and says up to where.
@@ -24,15 +24,22 @@ pub(super) fn examine(subject: &Subject<'_>) -> Vec<Check> {
             ];
         }
     };
-    let Standing { records, sealed, anchored, time } = standing;
-    let mut checks = vec![Check::new(
-        ID,
-        Status::Info,
-        match sealed {
-            0 => format!("none of {records} records is sealed yet; your own user seals them (level own)"),
-            _ => format!("your own user has sealed it up to record {sealed} of {records} (level own)"),
-        },
-    )];
+    let Standing { records, sealed, anchored, time, written } = standing;
+    let text = match sealed {
+        0 => format!("none of {records} records is sealed yet; your own user seals them (level own)"),
+        _ => format!("your own user has sealed it up to record {sealed} of {records} (level own)"),
+    };
+    // Calls have come for long since, and each of them would have started the sealer.
+    let is_stuck = sealed < records
+        && time
+            .zip(written)
+            .is_some_and(|(seal, last)| last.duration_since(seal).is_ok_and(|age| age > LATE));
+    let mut checks = vec![if is_stuck {
+        Check::new(ID, Status::Warn, format!("{text}, and the sealer has not gone on since"))
+            .help("`toolgate ledger seal` says why")
+    } else {
+        Check::new(ID, Status::Info, text)
+    }];
     if let Some(seen) = System::of(&subject.places.etc).seen(state) {
         let problem =
             seen.refused.or(seen.damaged.map(|path| format!("`{}` is not as it should be", path.display())));
