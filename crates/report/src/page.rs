@@ -1,6 +1,6 @@
 //! The page that a report is: what stands first, and which rows each number leads to.
 
-use toolgate_model::Decision;
+use toolgate_model::{Decision, visible};
 
 use crate::document::{Bar, Cell, Column, Document, Holds, Number, Section, Table, Tone, grouped, minute};
 use crate::facts::{Entry, Facts, Kept, Standing};
@@ -20,7 +20,7 @@ pub fn page(facts: &Facts) -> Document {
             .times
             .iter()
             .map(|(from, (calls, denied))| Bar {
-                from: from.replace('T', " "),
+                from: visible(from).replace('T', " "),
                 calls: *calls,
                 denied: *denied,
             })

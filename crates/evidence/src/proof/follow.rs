@@ -17,12 +17,16 @@ pub struct Cursor {
     /// Behind it, where that is known.
     #[serde(default)]
     place: Option<Place>,
+    /// Lines that are no records, and were passed over since it was made: one of them must not keep anybody from the rest. One at the end
+    /// counts when another line follows.
+    #[serde(skip)]
+    pub unreadable: u64,
 }
 
 impl Cursor {
     /// Behind this record.
     pub fn after(seq: u64) -> Cursor {
-        Cursor { seq, place: None }
+        Cursor { seq, ..Cursor::default() }
     }
 
     /// Reads on: up to so many records, each with its line. How many there were. Where `each` fails, its record was not read.
@@ -37,7 +41,9 @@ impl Cursor {
             Some(walk) => walk,
             None => Walk::around(state_dir, self.seq.saturating_add(1))?,
         };
-        let mut count = 0;
+        // What lies behind a known place was not read, whatever number it bears: one that is far too high must not hide what follows.
+        let mut is_new = self.seq == 0 || self.place.is_some();
+        let (mut count, mut unreadable) = (0, 0);
         while count < limit
             && let Some(placed) = walk.next()?
         {
@@ -46,11 +52,14 @@ impl Cursor {
                 break;
             }
             let Ok(record) = serde_json::from_slice::<Record>(&placed.line.bytes) else {
-                let (path, line) = (placed.line.file.to_path_buf(), placed.line.number);
-                return Err(LedgerError::Malformed { path, line }.into());
+                // At the end of the log the next record puts it aside, so its place is not behind it yet.
+                unreadable += u64::from(is_new);
+                continue;
             };
+            self.unreadable += std::mem::take(&mut unreadable);
             let seq = record.seq;
-            if seq > self.seq {
+            is_new |= seq > self.seq;
+            if is_new {
                 each(&placed.line.bytes, record)?;
                 self.seq = seq;
                 count += 1;

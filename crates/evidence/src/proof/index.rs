@@ -225,13 +225,14 @@ pub struct Looked {
     pub read: u64,
     /// Records that were passed over, since the index says that they are others.
     pub passed: u64,
-    /// Lines that are no records, as far as [`search_back`] met them; `verify` says more.
+    /// Lines that are no records, as far as they were met; `verify` says more.
     pub unreadable: u64,
     /// Everything below this number is still to be looked at, where [`search_back`] was given no more time.
     pub next: Option<u64>,
 }
 
-/// Gives every record that is searched for, the oldest first, until `each` says no.
+/// Gives every record that is searched for, the oldest first, until `each` says no. A line that is no record is counted and passed over: one
+/// of them must not hide the rest.
 pub fn search(
     state_dir: &Path,
     query: &Query,
@@ -426,7 +427,7 @@ impl Unindexed {
     }
 }
 
-/// Looks at the records with these numbers. Whether more are wanted.
+/// Looks at the records from the first of these numbers on, as many as these are. Whether more are wanted.
 fn look(
     walk: &mut Walk,
     numbers: Range<u64>,
@@ -434,22 +435,26 @@ fn look(
     looked: &mut Looked,
     each: &mut impl FnMut(Record) -> bool,
 ) -> Result<bool, LedgerError> {
-    let mut seq = numbers.start;
-    while seq < numbers.end
+    // Lines are counted, and their numbers are not followed: one that is far too high must not hide what stands behind it.
+    let most = numbers.end.saturating_sub(numbers.start);
+    let mut lines = 0;
+    while lines < most
         && let Some(placed) = walk.next()?
     {
         if placed.line.ending != Ending::Whole {
             continue;
         }
         let Ok(record) = serde_json::from_slice::<Record>(&placed.line.bytes) else {
-            return Err(LedgerError::Malformed {
-                path: placed.line.file.to_path_buf(),
-                line: placed.line.number,
-            });
+            looked.unreadable += 1;
+            lines += u64::from(lines > 0);
+            continue;
         };
         looked.read += 1;
-        seq = record.seq.saturating_add(1);
-        if numbers.contains(&record.seq) && query.wants(&record) && !each(record) {
+        if record.seq < numbers.start && lines == 0 {
+            continue;
+        }
+        lines += 1;
+        if query.wants(&record) && !each(record) {
             return Ok(false);
         }
     }

@@ -8,12 +8,13 @@ mod retain;
 mod stamps;
 pub(super) mod tail;
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use toolgate_evidence::{Ledger as Store, Records, Report, Totals};
+use toolgate_evidence::{Ledger as Store, LedgerError, Record, RecordIter, Records, Report, Totals};
 use toolgate_report::Corrections;
 
 use super::Out;
@@ -67,7 +68,9 @@ impl Ledger {
             Command::Verify(command) => command.run(out),
             Command::Counts { json, home } => {
                 let (mut totals, mut corrections) = (Totals::default(), Corrections::default());
-                for record in Store::at(&home.dirs()?.state).all().map_err(|error| error.to_string())? {
+                let store = Store::at(&home.dirs()?.state);
+                let mut passed = 0;
+                for record in readable(store.all().map_err(|error| error.to_string())?, &mut passed) {
                     let record = record.map_err(|error| error.to_string())?;
                     totals.add(&record);
                     corrections.add(&record);
@@ -81,7 +84,7 @@ impl Ledger {
                         out.line(line)?;
                     }
                 }
-                Ok(ExitCode::SUCCESS)
+                Ok(passed_over(passed))
             }
             Command::Seal(command) => command.run(out),
             Command::Apart(command) => command.run(out),
@@ -102,6 +105,32 @@ struct Counts {
     #[serde(flatten)]
     totals: Totals,
     corrections: Corrections,
+}
+
+/// The records without the lines that are none, which are counted: one of them must not hide the rest.
+pub(super) fn readable<'r>(
+    records: RecordIter<'r>,
+    passed: &'r mut u64,
+) -> impl Iterator<Item = Result<Record, LedgerError>> + 'r {
+    records.filter(move |record| {
+        let is_none = matches!(record, Err(LedgerError::Malformed { .. }));
+        *passed += u64::from(is_none);
+        !is_none
+    })
+}
+
+/// Says that lines were passed over; the exit code of a command that has shown the others.
+pub(super) fn passed_over(lines: u64) -> ExitCode {
+    if lines == 0 {
+        return ExitCode::SUCCESS;
+    }
+    let what = if lines == 1 {
+        "1 line of the log is no record and was"
+    } else {
+        "some lines of the log are no records and were"
+    };
+    let _ = writeln!(io::stderr(), "toolgate: {what} passed over; `toolgate ledger verify` says more");
+    ExitCode::FAILURE
 }
 
 /// The totals over all records.

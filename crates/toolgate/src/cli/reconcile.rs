@@ -5,6 +5,7 @@
 //! a full match is none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -18,6 +19,7 @@ use toolgate_model::Phase;
 use toolgate_secrets::redact;
 use toolgate_transcripts::{Client, PastCall, open, read};
 
+use super::ledger::readable;
 use super::progress::Shown;
 use super::replay::shown;
 use super::transcripts::TranscriptArgs;
@@ -76,7 +78,13 @@ struct Missing {
 #[derive(Default)]
 struct Logged {
     first: Option<SystemTime>,
-    calls: BTreeSet<(String, String)>,
+    /// When the last call was recorded.
+    last_call: Option<SystemTime>,
+    /// Lines that are no records: a call that is missing may be one of them.
+    unreadable: u64,
+    /// Each call as a number, so that a million take little room. Nobody can choose two that are the same: the key is random.
+    calls: BTreeSet<u64>,
+    key: RandomState,
     /// How often a session used a tool, for hosts whose hooks name no call.
     tools: BTreeMap<(String, String, String), u64>,
 }
@@ -85,9 +93,11 @@ impl Logged {
     fn read(state: &Path) -> Result<Logged, String> {
         let ledger = Ledger::at(state);
         let last = last_position(state).map_err(|error| error.to_string())?.map_or(0, |last| last.seq);
-        let mut logged = Logged::default();
+        let (mut logged, mut last_call) = (Logged::default(), String::new());
         let progress = Shown::counting("reconcile", "records");
-        for (number, record) in ledger.all().map_err(|error| error.to_string())?.enumerate() {
+        let mut passed = 0;
+        let records = readable(ledger.all().map_err(|error| error.to_string())?, &mut passed);
+        for (number, record) in records.enumerate() {
             let record = record.map_err(|error| error.to_string())?;
             progress.at(number as u64, last);
             if logged.first.is_none() {
@@ -96,20 +106,25 @@ impl Logged {
             if record.tool.is_empty() {
                 continue;
             }
+            if !record.canary {
+                last_call.clone_from(&record.time);
+            }
             let is_before = host(&record.host).is_some_and(|host| host.phase(&record.event) == Phase::Before);
             if is_counted(&record.host) && is_before {
                 *logged.tools.entry((record.host, record.session, record.tool)).or_default() += 1;
             } else if !record.call.is_empty() {
-                logged.calls.insert((record.host, record.call));
+                logged.calls.insert(logged.key.hash_one((&record.host, &record.call)));
             }
         }
+        logged.unreadable = passed;
+        logged.last_call = humantime::parse_rfc3339_weak(&last_call).ok();
         Ok(logged)
     }
 
     /// Whether a call is there. One that is counted is used up.
     fn takes(&mut self, host: &str, call: &PastCall) -> bool {
         if !is_counted(host) {
-            return self.calls.contains(&(host.to_owned(), redact(&call.id).as_str().to_owned()));
+            return self.calls.contains(&self.key.hash_one((host, redact(&call.id).as_str())));
         }
         let name = |text: &str| redact(text).as_str().to_owned();
         match self.tools.get_mut(&(host.to_owned(), name(&call.session), name(&call.tool))) {
@@ -236,6 +251,13 @@ impl Report {
             if undated > 0 {
                 report.unsure.push(format!("{file}: {undated} calls without a time"));
             }
+        }
+        if logged.unreadable > 0 {
+            report.unsure.push("some lines of the log are no records: toolgate ledger verify".to_owned());
+        }
+        // Whoever takes all transcripts away must not be told that nothing is missing.
+        if report.calls == 0 && logged.last_call.is_some_and(|time| time >= from) {
+            report.unsure.push("no transcript holds a call, and the log does".to_owned());
         }
         Ok(report)
     }

@@ -72,7 +72,7 @@ impl Report {
         let records =
             last_position(&dirs.state).map_err(|error| error.to_string())?.map_or(0, |last| last.seq);
         let progress = Shown::counting("report", "records");
-        search(&dirs.state, &query, |record| {
+        let looked = search(&dirs.state, &query, |record| {
             if until.as_ref().is_some_and(|until| record.time >= *until) {
                 return false;
             }
@@ -83,6 +83,10 @@ impl Report {
         .map_err(|error| error.to_string())?;
         drop(progress);
         facts.proof = standing(&self.home)?;
+        if looked.unreadable > 0 {
+            let lines = "some lines of the log are no records, and are not on this page".to_owned();
+            facts.proof.parts.push(("unreadable", lines));
+        }
         let complete = if self.no_transcripts {
             "not compared with the agents' transcripts".to_owned()
         } else {

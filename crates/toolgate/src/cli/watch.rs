@@ -16,6 +16,7 @@ use toolgate_gate::dirs::Dirs;
 use toolgate_setup::this_machine;
 use toolgate_watch::{Filter, Screen, Waiting, Watch as Page, Wish, draw};
 
+use super::ledger::readable;
 use super::people::HomeArgs;
 
 /// So many records of the past are read.
@@ -45,10 +46,13 @@ impl Watch {
         let mut page = Page::showing(Filter::parse(&self.filter.join(" ")));
         let failed = |error: LedgerError| error.to_string();
         let end = last_position(&dirs.state).map_err(failed)?.map_or(0, |last| last.seq);
-        for record in Ledger::at(&dirs.state).last(PAST).map_err(failed)? {
+        let (ledger, mut passed) = (Ledger::at(&dirs.state), 0);
+        for record in readable(ledger.last(PAST).map_err(failed)?, &mut passed) {
             add(&mut page, record.map_err(failed)?);
         }
         let mut cursor = Cursor::after(end);
+        cursor.unreadable = passed;
+        let mut told = 0;
         let mut screen = Screen::open(colour).map_err(|error| error.to_string())?;
         let mut asked: Option<Instant> = None;
         loop {
@@ -74,6 +78,10 @@ impl Watch {
                     Ok(())
                 })
                 .map_err(failed)?;
+            if cursor.unreadable > told {
+                page.tell("a line of the log is no record: toolgate ledger verify");
+                told = cursor.unreadable;
+            }
         }
     }
 }

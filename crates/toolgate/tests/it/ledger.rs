@@ -273,6 +273,95 @@ fn tail_shows_the_records_that_are_asked_for() {
     assert_eq!(ledger(&machine, &["tail", "--since", "soon"]).code(), Some(1));
 }
 
+/// Somebody who can write the log for a moment must not blind everybody who reads it afterwards.
+#[test]
+fn a_line_that_is_no_record_hides_none_of_the_others() {
+    let huge = format!(
+        r#"{{"seq":{},"v":2,"time":"\u001b[2J","host":"claude-code","event":"PreToolUse","session":"s","tool":"Read","decision":"deny","prev":"0"}}"#,
+        u64::MAX
+    );
+    let long = format!(r#"{{"seq":9,"args":{{"command":"{}"}}}}"#, "a".repeat(1_000_000));
+    for (line, is_record) in
+        [("garbage", false), ("", false), (&"[".repeat(10_000), false), (&long, false), (&huge, true)]
+    {
+        let machine = recorded(2);
+        ledger(&machine, &["seal"]);
+        machine.session("late-one", &machine.home()).read("/etc/hostname");
+        // At its end, the next record would put it aside.
+        let text = fs::read_to_string(machine.ledger()).unwrap();
+        let (first, rest) = text.split_once('\n').unwrap();
+        fs::write(machine.ledger(), format!("{first}\n{line}\n{rest}")).unwrap();
+        let shown = line.get(..20).unwrap_or(line);
+        for words in [
+            &["ledger", "tail"][..],
+            &["ledger", "tail", "--json"],
+            &["ledger", "tail", "--session", "late-one", "--json"],
+            &["ledger", "counts"],
+            &["ledger", "export", "--format", "csv"],
+            &["report"],
+            &["report", "--session", "late-one"],
+            &["why", "1"],
+        ] {
+            let answer = machine.toolgate().args(words).run("");
+            let names_it = words.iter().any(|word| ["csv", "--json"].contains(word));
+            assert!(!names_it || answer.stdout.contains("late-one"), "{shown}: {words:?}: {answer:?}");
+            assert!(!answer.stdout.is_empty(), "{shown}: {words:?}: {answer:?}");
+            // A table for programs has what the log has.
+            let is_table = words.contains(&"csv");
+            assert!(is_table || !answer.stdout.contains('\u{1b}'), "{shown}: {words:?}: {answer:?}");
+            let is_told = ["tail", "counts", "export"].iter().any(|word| words.contains(word)) && !is_record;
+            assert_eq!(answer.code(), Some(i32::from(is_told)), "{shown}: {words:?}: {answer:?}");
+            assert_eq!(answer.stderr.contains("no record"), is_told, "{shown}: {words:?}: {answer:?}");
+        }
+        let page = machine.toolgate().args(["report"]).run("").stdout;
+        assert!(page.contains("do not rely on this page"), "{shown}: {page}");
+        assert_eq!(page.contains("are not on this page"), !is_record, "{shown}: {page}");
+        assert_eq!(ledger(&machine, &["verify"]).code(), Some(1), "{shown}");
+    }
+}
+
+/// The sealer runs in the background, so that nobody hears it: the doctor says that it has stopped.
+#[test]
+fn a_sealer_that_has_stopped_is_told_by_the_doctor() {
+    let machine = recorded(1);
+    let doctor = || machine.toolgate().args(["doctor", "--host", "claude-code"]).run("").stdout;
+    ledger(&machine, &["seal"]);
+    let checkpoint =
+        fs::OpenOptions::new().write(true).open(machine.state().join("tlog/checkpoint")).unwrap();
+    checkpoint.set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
+    assert!(!doctor().contains("has not gone on"), "nothing is left to seal");
+    fs::write(machine.state().join("tlog/key"), "damaged").unwrap();
+    machine.session("more", &machine.home()).read("/etc/hostname");
+    let told = doctor();
+    assert!(
+        told.contains("has not gone on since") && told.contains("`toolgate ledger seal` says why"),
+        "{told}"
+    );
+    let why = ledger(&machine, &["seal"]);
+    assert!(why.stderr.contains("is not the key that the log names"), "{why:?}");
+}
+
+/// Who follows goes on too, and says once what was passed over.
+#[test]
+fn who_follows_goes_on_behind_a_line_that_is_no_record() {
+    let machine = recorded(1);
+    let mut tail = machine.toolgate().args(["ledger", "tail", "--follow", "--json"]).command();
+    let mut child = tail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("\"s0\""));
+    machine.session("late-one", &machine.home()).read("/etc/hostname");
+    assert!(lines.next().unwrap().unwrap().contains("late-one"));
+    let late = machine.last_record().to_string().replace("late-one", "later-one");
+    let mut file = fs::OpenOptions::new().append(true).open(machine.ledger()).unwrap();
+    file.write_all(format!("garbage\n{late}\n").as_bytes()).unwrap();
+    assert!(lines.next().unwrap().unwrap().contains("later-one"));
+    machine.session("last-one", &machine.home()).read("/etc/hostname");
+    assert!(lines.next().unwrap().unwrap().contains("last-one"));
+    child.kill().unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stderr).matches("no record").count(), 1);
+}
+
 /// Reads one request, and says what came; answers with this status, or with nothing, as if it were killed.
 fn collector(listener: &TcpListener, status: Option<&str>) -> Value {
     let (mut stream, _) = listener.accept().unwrap();

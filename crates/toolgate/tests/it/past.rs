@@ -206,6 +206,9 @@ fn a_call_that_never_reached_the_gate_is_found() {
     assert_eq!(past.run(&["reconcile"]).code(), Some(1));
     past.event("c1", "Bash", &bash("ls"));
     past.event("c2", "Bash", &bash("pwd"));
+    let nothing = past.run(&["reconcile", "--since", "1h"]);
+    assert_eq!(nothing.code(), Some(2), "{nothing:?}");
+    assert!(nothing.stdout.contains("no transcript holds a call, and the log does"), "{nothing:?}");
     past.claude("s1", &past.top, 0, &[("c1", "Bash", bash("ls")), ("c2", "Bash", bash("pwd"))]);
     let complete = past.run(&["reconcile", "--since", "1h"]);
     assert_eq!(complete.code(), Some(0), "{complete:?}");

@@ -16,6 +16,7 @@ use toolgate_evidence::proof::{Cursor, origin};
 
 use super::super::Out;
 use super::super::people::HomeArgs;
+use super::passed_over;
 use super::post::Collector;
 use super::tail::{LOOK, Stop, Which};
 
@@ -78,6 +79,7 @@ impl Export {
         if format == Format::Csv && cursor.seq == 0 {
             out.line(csv_header(detail))?;
         }
+        let mut told = 0;
         loop {
             let (mut batch, mut printed) = (Vec::new(), 0_usize);
             let read = cursor.read(&state, BATCH, |line, record| {
@@ -117,8 +119,14 @@ impl Export {
                 store(path, &cursor)?;
             }
             match (count, self.follow) {
-                (0, false) => return Ok(ExitCode::SUCCESS),
-                (0, true) => thread::sleep(LOOK),
+                (0, false) => return Ok(passed_over(cursor.unreadable)),
+                (0, true) => {
+                    if cursor.unreadable > told {
+                        passed_over(cursor.unreadable - told);
+                        told = cursor.unreadable;
+                    }
+                    thread::sleep(LOOK);
+                }
                 _ => {}
             }
         }

@@ -15,6 +15,7 @@ use toolgate_model::Decision;
 
 use super::super::Out;
 use super::super::people::HomeArgs;
+use super::{passed_over, readable};
 
 /// How often somebody who follows looks.
 pub(super) const LOOK: Duration = Duration::from_millis(200);
@@ -124,15 +125,16 @@ impl Tail {
         let query = self.which.query()?;
         let failed = |error: LedgerError| error.to_string();
         let end = last_position(&state).map_err(failed)?.map_or(0, |last| last.seq);
+        let mut passed = 0;
         let last: VecDeque<Record> = if query.is_empty() {
-            Ledger::at(&state).last(self.n).and_then(Iterator::collect).map_err(failed)?
+            let ledger = Ledger::at(&state);
+            readable(ledger.last(self.n).map_err(failed)?, &mut passed)
+                .collect::<Result<_, _>>()
+                .map_err(failed)?
         } else {
             let mut last = VecDeque::new();
             let n = self.n;
-            search(&state, &query, |record| {
-                if record.seq > end {
-                    return false;
-                }
+            let looked = search(&state, &query, |record| {
                 last.push_back(record);
                 if last.len() > n {
                     last.pop_front();
@@ -140,16 +142,25 @@ impl Tail {
                 true
             })
             .map_err(failed)?;
+            passed = looked.unreadable;
             last
         };
-        for record in last.iter().filter(|record| record.seq <= end) {
+        for record in &last {
             print(out, record, format)?;
         }
+        let code = passed_over(passed);
         if !self.follow {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(code);
         }
+        // What came while the others were looked for was printed with them.
+        let end = last.back().map_or(end, |last| last.seq.max(end));
         let mut cursor = Cursor::after(end);
+        let mut told = 0;
         loop {
+            if cursor.unreadable > told {
+                passed_over(cursor.unreadable - told);
+                told = cursor.unreadable;
+            }
             out.stdout.flush().map_err(|error| error.to_string())?;
             let read = cursor.read(&state, usize::MAX, |_, record| {
                 let wanted = query.wants(&record);
