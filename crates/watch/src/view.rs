@@ -145,10 +145,12 @@ fn call(watch: &Watch, record: &Record, is_current: bool) -> Line {
     let mut line = Line::of(Style::Plain, if is_current { ">" } else { " " })
         .with(Style::Dim, record.time.get(11..19).unwrap_or(""))
         .with(style, &format!(" {:<7} ", record.decision.as_str()))
-        .with(Style::Plain, &format!("{:<12} {}", short(who, 12), about(record)));
+        .with(Style::Plain, &format!("{:<12} ", short(who, 12)));
+    // Before what an agent wrote, which may be long: a person needs all of the code.
     if let Some(code) = watch.code(record) {
-        line = line.with(Style::Ask, &format!("  [waits: {code}]"));
+        line = line.with(Style::Ask, &format!("[waits: {code}] "));
     }
+    line = line.with(Style::Plain, &about(record));
     if record.redacted > 0 {
         line = line.with(Style::Ask, &format!("  [{} redacted]", record.redacted));
     }
@@ -304,10 +306,7 @@ mod tests {
         }]);
         let told = page(&watch);
         assert!(told[0].contains("1 call waits for you") && told[1].starts_with("ripley"), "{told:#?}");
-        assert!(
-            told.iter().any(|line| line.contains("command 2") && line.contains("[waits: k7qm]")),
-            "{told:#?}"
-        );
+        assert!(told.iter().any(|line| line.contains("[waits: k7qm] Bash command 2")), "{told:#?}");
     }
 
     #[test]
