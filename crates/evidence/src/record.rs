@@ -281,6 +281,11 @@ impl Record {
         self.event == REPAIR && self.host.is_empty()
     }
 
+    /// Whether this is a record of the sealer that names the next key, as it makes one each day and at the end of each session.
+    pub fn is_next_key(&self) -> bool {
+        self.event == NEXT_KEY && self.host.is_empty()
+    }
+
     /// Whether the ledger speaks of itself here: a repair, a key, what was dropped or erased. No host and no person makes such a record.
     pub fn is_own(&self) -> bool {
         self.host.is_empty() && self.event.starts_with(OWN)

@@ -409,10 +409,10 @@ impl Facts {
 const DAY: usize = 10;
 const HOUR: usize = 13;
 
-/// Whether a record says what a person changed, or what became of a registration.
+/// Whether a record says what a person changed, or what became of a registration or of the log. That its key goes on is no change.
 fn is_change(record: &Record) -> bool {
     let is_config = || host(&record.host).is_some_and(|host| host.phase(&record.event) == Phase::Config);
-    record.is_own()
+    (record.is_own() && !record.is_next_key())
         || record.host == "toolgate"
         || record.event.starts_with("security-warning")
         || is_config()
@@ -448,6 +448,16 @@ mod tests {
             "findings": [{ "policy": "p", "rule": format!("r{number}"), "kind": "outside-scope", "decision": "deny", "message": "m" }],
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn what_the_log_says_of_itself_is_a_change_unless_its_key_goes_on() {
+        let mut facts = Facts::new(String::new(), Vec::new());
+        for (seq, event) in [(1, "ledger-key"), (2, "ledger-erased"), (3, "ledger-pruned")] {
+            let record = serde_json::json!({ "seq": seq, "time": "", "event": event, "decision": "allow", "prev": "" });
+            facts.add(&serde_json::from_value(record).unwrap());
+        }
+        assert_eq!(facts.changes.total, 2);
     }
 
     #[test]
