@@ -2,8 +2,8 @@
 //!
 //! stdout holds what was asked for, stderr what went wrong and how far long work has come. Colours only on a terminal, and not
 //! where `NO_COLOR` is set or `TERM` is `dumb`, unless `--color` says otherwise. What is said as JSON is one object with the
-//! version of its form. Exit codes: 0 fine or allowed, 1 could not be done or is not as it should be, 2 denied, 3 asked,
-//! 2 cannot tell, 64 a wrong command line.
+//! version of its form. Exit codes: 0 fine or allowed, 1 could not be done or is not as it should be, 2 denied, or cannot
+//! tell where nothing is denied, 3 asked, 64 a wrong command line.
 
 mod agent;
 mod allow;

@@ -315,7 +315,7 @@ fn commands() -> String {
         "{GENERATED}\n# Commands\n\n\
          These are all commands of `toolgate`, as `toolgate COMMAND --help` describes them. Commands print what was asked for on \
          stdout and\nerrors on stderr. Exit codes, unless a command says otherwise: 0 done or allowed, 1 could not be done, or\nis not as it should be, 2 \
-         denied, 3 asked, 4 cannot tell, 64 a command line that cannot be read.\n\nEvery command that colours takes `--color auto`, `always` or `never`. Without it output is coloured on a terminal, unless \
+         denied, or cannot tell where nothing is denied, 3 asked, 64 a command line that cannot be read.\n\nEvery command that colours takes `--color auto`, `always` or `never`. Without it output is coloured on a terminal, unless \
          `NO_COLOR` is set or\n`TERM` is `dumb`. What `--json` prints is on a [page of its own](json.md). `toolgate man` prints a manual page, and `toolgate completions SHELL` prints completions.\n{}",
         cli::reference()
     )

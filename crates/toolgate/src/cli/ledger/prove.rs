@@ -32,6 +32,7 @@ const MAX_FILE: u64 = 1024 * 1024;
 
 /// Sign what was recorded so far
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Seal {
     /// Continue with a new key, and erase the current one
     #[arg(long)]
@@ -39,6 +40,9 @@ pub(super) struct Seal {
     /// Print nothing unless something is wrong
     #[arg(long)]
     quiet: bool,
+    /// As JSON
+    #[arg(long, conflicts_with = "apart")]
+    json: bool,
     /// Have the system user seal the log of everybody; the timer of `init --managed` starts this as root
     #[arg(long, conflicts_with_all = ["next_key", "home", "state"])]
     apart: bool,
@@ -58,7 +62,16 @@ impl Seal {
         }
         let state = self.home.dirs()?.state;
         let outcome = seal(&state, SystemTime::now(), self.next_key).map_err(|error| error.to_string())?;
-        if !self.quiet {
+        if self.json {
+            let done = match outcome {
+                SealOutcome::Busy => json!({ "outcome": "busy" }),
+                SealOutcome::Nothing => json!({ "outcome": "nothing" }),
+                SealOutcome::Sealed { size, new, epoch } => {
+                    json!({ "outcome": "sealed", "size": size, "new": new, "level": "own", "key": epoch })
+                }
+            };
+            out.json(&done)?;
+        } else if !self.quiet {
             out.line(match outcome {
                 SealOutcome::Busy => "another process is sealing".to_owned(),
                 SealOutcome::Nothing => "there is no record yet".to_owned(),
@@ -301,6 +314,9 @@ pub(super) struct Prove {
     /// Write the record to FILE and the proof to FILE.tlog-proof
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     home: HomeArgs,
 }
@@ -312,6 +328,11 @@ impl Prove {
         let proof = proof_beside(&record);
         for (path, bytes) in [(&record, proved.line), (&proof, proved.proof.to_string().into_bytes())] {
             fs::write(path, bytes).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        }
+        if self.json {
+            let key = proved.key.to_string();
+            out.json(&json!({ "record": record.display().to_string(), "proof": proof.display().to_string(), "key": key }))?;
+            return Ok(ExitCode::SUCCESS);
         }
         out.line(format!("{}\n{}", record.display(), proof.display()))?;
         out.line(format!("toolgate ledger check-proof {} --key {}", record.display(), proved.key))?;
