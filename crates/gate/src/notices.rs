@@ -79,7 +79,7 @@ pub(crate) fn of_denial(
     let denied = counts.recently(&agent, DENIED, machine.now());
     if burst > 0 && denied == burst {
         notices.push(format!(
-            "\u{26a0}\u{fe0f} {denied} calls of {} were denied within a minute; see `toolgate ledger tail --denied`",
+            "\u{26a0}\u{fe0f} {}: {denied} calls were denied within a minute; see `toolgate ledger tail --denied`",
             name_in_sentence(decided)
         ));
     }

@@ -248,7 +248,7 @@ const MAX_FINDINGS: usize = 64;
 
 /// What is said where a settings file would open something and has no say in it.
 const OVERRULED: &str =
-    "a settings file opens it, but has no say in it: have a person look at `toolgate config show`";
+    "a settings file would open it, but has no effect: have a person look at `toolgate config show`";
 
 /// A message that an agent reads is at most this long, in characters.
 pub const MAX_MESSAGE: usize = 400;

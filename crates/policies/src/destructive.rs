@@ -284,8 +284,19 @@ fn finding(decision: Decision, rule: &PackRule, run: &Run) -> Finding {
     };
     Finding::new("destructive", decision, FindingKind::Destructive)
         .rule(rule.id)
-        .because(format!("{}: {}{}", shown(run), rule.reason, there(run, rule)))
+        .because(format!("{}{}{}", subject(run, rule.reason), rule.reason, there(run, rule)))
         .instead(instead)
+}
+
+/// What a reason is about: the two make a sentence where the reason begins with a verb (``"`git clean` deletes …"``). A fork bomb has no
+/// name that could be shown.
+fn subject(run: &Run, reason: &str) -> String {
+    if run.words.is_empty() {
+        return String::new();
+    }
+    let first = reason.split([' ', ',']).next().unwrap_or_default();
+    let is_verb = first.ends_with('s') && first.chars().all(|c| c.is_ascii_lowercase());
+    format!("{}{} ", shown(run), if is_verb { "" } else { ":" })
 }
 
 /// What it does on the other machine, where a rule is about that.

@@ -219,7 +219,8 @@ impl<'s> OutsideScope<'s> {
             finding(used, place, path, facts, needed).rule(entry.unwrap_or_default()).held(held);
         if let Some(misspelt) = self.misspelt(path, facts.places, needed) {
             let named = shorten(misspelt, 80);
-            finding.instead = format!("is the [[scope]] entry `{named}` misspelt? Else {}", finding.instead);
+            finding.instead =
+                format!("is the [[scope]] entry `{named}` misspelt? Otherwise, {}", finding.instead);
         }
         if self.asks(path, facts.places, needed) {
             finding.decision = Decision::Ask;
@@ -345,8 +346,8 @@ fn finding(used: &Use<'_>, place: &Resolved, path: &Path, facts: &Facts<'_>, nee
         .instead(instead)
 }
 
-/// The line by which a person opens a place: the directory that a file lies in, unless that holds more than a person would mean, the
-/// home or a worktree.
+/// The line by which a person opens a place: the directory that a file lies in, unless that holds more than a person would mean: the
+/// home, a worktree, or what the system keeps for everyone.
 fn opening(place: &Resolved, path: &Path, places: &Places, needed: Rights) -> Option<String> {
     let word = match needed {
         Rights::None => return None,
@@ -365,7 +366,7 @@ fn opening(place: &Resolved, path: &Path, places: &Places, needed: Rights) -> Op
     };
     let is_dir = place.node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory);
     let dir = if is_dir { Some(path) } else { path.parent() };
-    let dir = dir.filter(|dir| !is_wide(dir)).unwrap_or(path);
+    let dir = dir.filter(|dir| !is_wide(dir) && (is_dir || !is_systems(dir))).unwrap_or(path);
     let below = home
         .and_then(|home| dir.strip_prefix(&home.lexical).or_else(|_| dir.strip_prefix(&home.physical)).ok());
     let (front, rest) = match below {
@@ -376,6 +377,16 @@ fn opening(place: &Resolved, path: &Path, places: &Places, needed: Rights) -> Op
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@,".contains(c);
     (!rest.is_empty() && rest.len() <= 120 && rest.chars().all(is_plain) && !is_wide(dir))
         .then(|| format!("toolgate allow {word} {front}{rest}"))
+}
+
+/// Whether a directory is the system's or git's, or holds the directories of others (`/home`, `/srv`): who needs one file there does not
+/// need all.
+fn is_systems(dir: &Path) -> bool {
+    let systems =
+        ["/bin", "/boot", "/dev", "/etc", "/lib", "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var"];
+    dir.components().count() <= 2
+        || systems.iter().any(|system| dir.starts_with(system))
+        || dir.components().any(|name| name.as_os_str() == ".git")
 }
 
 #[cfg(test)]

@@ -356,9 +356,9 @@ fn is_secret_name(used: &Use<'_>, path: &str) -> bool {
 
 fn finding(used: &Use<'_>, named: &str, path: &str, secret: Secret, facts: &Facts<'_>) -> Finding {
     let verb = match used.access {
-        Access::Append | Access::Write | Access::Delete => "writes",
-        Access::Link => "links to",
-        _ => "reads",
+        // What is searched for keys is read.
+        Access::Search => "reads",
+        access => access.verb(),
     };
     let shown = shorten(path, 120);
     let reason = match secret {
@@ -386,6 +386,7 @@ fn instead(used: &Use<'_>, path: &str, secret: Secret, facts: &Facts<'_>) -> Str
         shorten(name, 60)
     );
     match secret {
+        Secret::Below if used.access.changes() => "name what is meant, below the worktree".to_owned(),
         Secret::Below => "search a narrower place, or ask a person for what you need".to_owned(),
         Secret::Resolved => "ask a person for what you need".to_owned(),
         Secret::Name if used.access == Access::Search && used.reach == Reach::Exact => {

@@ -126,6 +126,11 @@ fn words(gap: Gap, text: &str) -> (String, &'static str) {
     let quoted = if text.is_empty() { "this command".to_owned() } else { format!("`{}`", shorten(text, 80)) };
     match gap {
         Gap::Missing => ("there is no command to judge".to_owned(), "give the command as text"),
+        // What the parser says has quotes of its own.
+        Gap::Syntax if text.contains('`') => (
+            format!("this command cannot be parsed as bash: {}", shorten(text, 80)),
+            "fix the quotes, or split the command into plain ones",
+        ),
         Gap::Syntax => (
             format!("{quoted} cannot be parsed as bash"),
             "fix the quotes, or split the command into plain ones",

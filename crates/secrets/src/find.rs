@@ -75,10 +75,14 @@ const AUTHORIZATION: SecretKind =
     SecretKind { id: "authorization", mark: "AUTHORIZATION", about: "the credentials of a request", rank: 3 };
 const URL_PASSWORD: SecretKind =
     SecretKind { id: "url-password", mark: "PASSWORD", about: "a password in an address", rank: 3 };
-const PASSWORD: SecretKind =
-    SecretKind { id: "password", mark: "PASSWORD", about: "a password behind its name", rank: 4 };
+const PASSWORD: SecretKind = SecretKind {
+    id: "password",
+    mark: "PASSWORD",
+    about: "a password after a credential-like name",
+    rank: 4,
+};
 const SECRET: SecretKind =
-    SecretKind { id: "secret", mark: "SECRET", about: "a secret behind its name", rank: 4 };
+    SecretKind { id: "secret", mark: "SECRET", about: "a secret after a credential-like name", rank: 4 };
 const RANDOM: SecretKind = SecretKind {
     id: "random-value",
     mark: "SECRET",

@@ -223,7 +223,7 @@ fn every_setting_is_shown_with_its_file_and_those_without_effect_are_told() {
     assert!(why[0].contains("opens nothing: nobody has trusted this file"), "{why:?}");
     assert!(why[1].contains("names a place that does not exist; did you mean"), "{why:?}");
     let denied = desk.run(&["check", "read", desk.downloads.join("a.csv").to_str().unwrap()]).stdout;
-    for part in ["a settings file opens it, but has no say in it", "without effect: ", "did you mean"] {
+    for part in ["a settings file would open it, but has no effect", "without effect: ", "did you mean"] {
         assert!(denied.contains(part), "no {part:?} in\n{denied}");
     }
     let reason = desk.machine.session("s", &desk.top);

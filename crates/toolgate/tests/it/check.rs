@@ -78,6 +78,28 @@ root: /m/work
     assert_eq!(desk.short(&answer.stdout), wanted);
 }
 
+/// Who reads a denial in passing has to understand it, and the line that it names opens no more than a person would mean.
+#[test]
+fn what_is_denied_reads_as_a_sentence() {
+    let desk = Desk::new();
+    for (command, wanted) in [
+        ("git reset --hard", "error[destructive]: `git reset --hard` discards all uncommitted changes"),
+        (":(){ :|:& };:", "error[destructive]: Fork bomb detected"),
+        ("rm -rf ~", "error[secret-file]: Bash deletes `"),
+        (
+            "echo $((1",
+            "warning[unproved-effect]: this command cannot be parsed as bash: `$((` that is not closed",
+        ),
+        ("echo x > /etc/hosts", "`toolgate allow write /etc/hosts`"),
+        ("sudo rm /etc/passwd", "`toolgate allow write /etc/passwd`"),
+        ("echo x > ../.git/config", "`toolgate allow write /m/.git/config`"),
+    ] {
+        let answer = desk.check([command]);
+        let said = desk.short(&answer.stdout);
+        assert!(said.contains(wanted), "{command}: {said}");
+    }
+}
+
 #[test]
 fn the_chain_of_wrappers_is_shown() {
     let desk = Desk::new();
