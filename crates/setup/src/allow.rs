@@ -130,7 +130,13 @@ fn edited(text: &str, opening: &Opening, terms: &OpeningTerms) -> Result<String,
         }
     }
     let text = doc.to_string();
-    read_of_project(&text).map_err(refused)?;
+    let layer = read_of_project(&text).map_err(refused)?;
+    // In a project's file an unknown id has no effect; in one's own it would deny every call.
+    if let Opening::Rules { ids, .. } = opening
+        && ids.iter().any(|id| layer.unknown_rules.contains(id))
+    {
+        toolgate_policies::read(&text).map_err(refused)?;
+    }
     Ok(text)
 }
 
@@ -228,6 +234,23 @@ mod tests {
 
     fn rules(ids: &[&str], response: Response) -> Opening {
         Opening::Rules { ids: ids.iter().map(|id| (*id).to_owned()).collect(), response }
+    }
+
+    /// Such a line would deny every call.
+    #[test]
+    fn a_misspelt_rule_is_refused() {
+        let none = OpeningTerms::default();
+        for (before, id, said) in [
+            ("", "git-chekout-paths", Some("did you mean `git-checkout-paths`?")),
+            ("", "frobnicate-every-widget", Some("`toolgate policies --rules` lists them")),
+            ("[[command]]\nid = \"mine\"\ncommand = [\"x\"]\nmessage = \"no\"\n", "mine", None),
+            // The unknown id of a project's file was there before, and has no effect.
+            ("[rules]\ntheirs = \"deny\"\n", "git-clean", None),
+        ] {
+            let refused = edited(before, &rules(&[id], Response::Ask), &none).err();
+            assert_eq!(refused.is_some(), said.is_some(), "{id}: {refused:?}");
+            assert!(said.is_none_or(|said| refused.unwrap().contains(said)), "{id}");
+        }
     }
 
     #[test]

@@ -108,10 +108,10 @@ impl fmt::Display for RegisterError {
                         )
                     }
                     EditError::NotAnObject { what } => {
-                        write!(f, "{what} in `{file}` is not an object, so the file was left alone")
+                        write!(f, "`{file}` was left alone: {what} is not an object")
                     }
                     EditError::NotAnArray { what } => {
-                        write!(f, "{what} in `{file}` is not an array, so the file was left alone")
+                        write!(f, "`{file}` was left alone: {what} is not an array")
                     }
                     EditError::Unclear => write!(
                         f,

@@ -385,6 +385,15 @@ struct Work {
     errors: Vec<String>,
 }
 
+/// Names as a sentence lists them.
+fn in_words(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
 /// What is said while the work is done.
 struct Words {
     /// Before anything is written.
@@ -414,7 +423,7 @@ impl Work {
         let files: Vec<String> = changed.map(|change| change.file.display().to_string()).collect();
         out.line(format!(
             "{} will ask toolgate before every tool call, and obey its answer.",
-            hosts.join(", ")
+            in_words(&hosts)
         ))?;
         out.line(format!("This changes {}.", files.join(", ")))?;
         if scope == register::Scope::Managed {
@@ -422,10 +431,12 @@ impl Work {
         }
         out.line("`toolgate uninstall` removes it again.")?;
         let alone = plans().filter(|plan| matches!(plan.host, "claude-code" | "copilot"));
-        for plan in alone.filter(|_| scope == register::Scope::Managed) {
-            let name = host_named(plan.host).map_or(plan.host, Registrar::name);
+        let alone: Vec<&str> =
+            alone.map(|plan| host_named(plan.host).map_or(plan.host, Registrar::name)).collect();
+        if scope == register::Scope::Managed && !alone.is_empty() {
             out.line(format!(
-                "{name} will then run no other hooks: those of users, projects and plugins are ignored (`allowManagedHooksOnly`)."
+                "{} will then run no other hooks: those of users, projects and plugins are ignored (`allowManagedHooksOnly`).",
+                in_words(&alone)
             ))?;
         }
         out.line("")

@@ -66,7 +66,8 @@ pub use generate::{completions, man_page, reference, schema};
     bin_name = "toolgate",
     version,
     propagate_version = true,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    after_help = "Begin with `toolgate init`, which registers the hook with your agents, and `toolgate doctor`, which proves that it works."
 )]
 pub struct Cli {
     #[command(subcommand)]
