@@ -2,6 +2,7 @@
 //! (`UPDATE=1 cargo test -p toolgate --test it docs` writes it); what a person writes is held to the files that
 //! it names.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -414,6 +415,48 @@ fn the_manual_names_packages_of_this_version() {
     ] {
         assert!(packages.contains(&package.replace("VERSION", version)), "{package} of {version}");
     }
+}
+
+/// Numbers that several pages give are counted here, so that no page is left behind.
+#[test]
+fn counts_in_the_documents_are_those_of_the_code() {
+    let tables = |dir: &str| -> Vec<(String, toml::Table)> {
+        let files = files_below(dir).into_iter().filter(|file| file.ends_with(".toml"));
+        files.map(|file| (file.clone(), toml::from_str(&read(&file)).unwrap())).collect()
+    };
+    let entries = |table: &toml::Table, key: &str| {
+        table.get(key).and_then(toml::Value::as_array).cloned().unwrap_or_default()
+    };
+    let specs = tables("crates/effects/specs");
+    let mut names = BTreeSet::new();
+    for (file, spec) in &specs {
+        names.insert(Path::new(file).file_stem().unwrap().to_str().unwrap().to_owned());
+        names.extend(entries(spec, "names").iter().map(|name| name.as_str().unwrap().to_owned()));
+    }
+    let packs = tables("crates/policies/packs");
+    let rules: usize = packs.iter().map(|(_, pack)| entries(pack, "rule").len()).sum();
+    let tokens = tables("crates/secrets/patterns").len();
+    let counted = [
+        ("docs/shell.md", format!("{} files in [crates/effects/specs]", specs.len())),
+        ("docs/shell.md", format!("{} names", with_comma(names.len()))),
+        ("docs/shell.md", format!("{rules} rules in {} packs", packs.len())),
+        ("docs/redaction.md", format!("{tokens} kinds of token")),
+        ("README.md", format!("{} other profiles", PROFILES.len() - 1)),
+        ("CHANGELOG.md", format!("{} specs", specs.len())),
+        ("CHANGELOG.md", format!("{rules} rules in {} packs", packs.len())),
+        ("CHANGELOG.md", format!("{tokens} kinds of token")),
+        ("CHANGELOG.md", format!("{} other profiles", PROFILES.len() - 1)),
+    ];
+    for (page, words) in counted {
+        // A line may end anywhere in the words.
+        let text = read(page).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&words), "{page} does not say `{words}`");
+    }
+}
+
+/// A number as people read it: 1,762.
+fn with_comma(number: usize) -> String {
+    if number < 1000 { number.to_string() } else { format!("{},{:03}", number / 1000, number % 1000) }
 }
 
 /// The text below a heading of a page, up to the next heading.
