@@ -286,7 +286,7 @@ impl Slot {
 
 impl WordKind {
     /// Whether the word names a file or a directory.
-    fn is_path(self) -> bool {
+    pub(crate) fn is_path(self) -> bool {
         match self {
             WordKind::Read
             | WordKind::ReadTree

@@ -279,10 +279,11 @@ impl Interpreter<'_, '_> {
         match kind {
             WordKind::Beside => {
                 // `gzip x` makes `x.gz`, `gunzip x.gz` makes `x`.
-                let base = text.raw().rsplit_once('.').map_or(text.raw(), |(base, _)| base);
-                let base = Text::marked(base.to_owned());
-                self.touch(Access::Write, Reach::Exact, &base);
-                self.wrote(program, &base);
+                for base in unpacked(text.raw()) {
+                    let base = Text::marked(base.to_owned());
+                    self.touch(Access::Write, Reach::Exact, &base);
+                    self.wrote(program, &base);
+                }
                 if text.is_known() {
                     // A link may lie there, and some programs write through it.
                     self.touch(Access::Write, Reach::Exact, &Text::marked(format!("{}.{NAME}", text.raw())));
@@ -377,8 +378,9 @@ impl Interpreter<'_, '_> {
         for located in self.located(text) {
             match located {
                 Located::Exact(place) => {
-                    let base = place.rsplit_once('.').map_or(place.as_str(), |(base, _)| base).to_owned();
-                    self.touch_place(Access::Write, Reach::Met, base);
+                    for base in unpacked(&place) {
+                        self.touch_place(Access::Write, Reach::Met, base.to_owned());
+                    }
                 }
                 Located::Child { among: None, .. } | Located::Below { among: None, .. } => {}
                 Located::Child { .. } | Located::Below { .. } | Located::Unknown => {
@@ -565,6 +567,15 @@ pub(super) fn slot_text(arguments: &[Text], slot: &Slot) -> Text {
         None if slot.skip == 0 => word.clone(),
         None => word.skip(slot.skip),
     }
+}
+
+/// The names that a packed file may have when it is unpacked: without its last ending, or without one that gzip knows beside those with a dot.
+fn unpacked(packed: &str) -> impl Iterator<Item = &str> {
+    let undotted = ["-gz", "-z", "_z"].into_iter().filter_map(move |ending| {
+        let (name, last) = packed.split_at_checked(packed.len().checked_sub(ending.len())?)?;
+        last.eq_ignore_ascii_case(ending).then_some(name)
+    });
+    [packed.rsplit_once('.').map_or(packed, |(name, _)| name)].into_iter().chain(undotted)
 }
 
 /// `:3000`, `tcp:3000` for `lsof`, `3000/tcp` for `fuser`: who uses a port is asked, and no file.

@@ -12,11 +12,14 @@ use super::links::{SETTINGS_DIRECTORIES, SETTINGS_FILES, loose};
 use super::places::is_named_secret;
 use super::text::{ANY, CLASS, INNER, NAME, ONE, PIECE, STAR, Text, is_mark};
 use super::{Interpreter, glob};
-use crate::spec::{Heeds, Reading, Spec, WordKind};
+use crate::spec::{Heeds, Reading, Slot, Spec, WordKind};
 
 impl Interpreter<'_, '_> {
     /// Doubts a program that is given a place as if it were text.
     pub(super) fn doubt_words(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
+        if reading.spec.is_plain() {
+            self.doubt_unlisted(program, reading, arguments);
+        }
         if !is_proof(reading.spec) {
             return;
         }
@@ -28,6 +31,35 @@ impl Interpreter<'_, '_> {
             }
             let text = slot_text(arguments, slot);
             if looks_like_place(&text) || (!is_operand && may_be_place(&text)) {
+                self.unknown(Gap::Doubt(Doubt::Words), &format!("{program} {}", text.shown()));
+                return;
+            }
+        }
+    }
+
+    /// No option of a plain program writes, runs or connects; but one that nobody listed may read what its value names, and show it in
+    /// its own way: `fping -f FILE` asks for the words of a file as for hosts.
+    fn doubt_unlisted(&mut self, program: &str, reading: &Reading, arguments: &[Text]) {
+        for at in &reading.plain {
+            let Some(option) = arguments.get(*at) else { continue };
+            let attached = option.raw().split_once('=').map(|(_, value)| Text::marked(value.to_owned()));
+            let is_judged =
+                |next: usize| reading.uses.iter().any(|(kind, slot)| kind.is_path() && slot.word == next);
+            let next = arguments.get(at + 1).filter(|_| !is_judged(at + 1));
+            let value = attached.as_ref().or(next);
+            if let Some(value) = value.filter(|value| looks_like_place(value)) {
+                self.unknown(
+                    Gap::Doubt(Doubt::Words),
+                    &format!("{program} {} {}", option.shown(), value.shown()),
+                );
+                return;
+            }
+        }
+        // What its own options are given as text is no place.
+        let of_option = |slot: &&Slot| !reading.operands.contains(&slot.word);
+        for slot in reading.texts.iter().filter(of_option) {
+            let text = slot_text(arguments, slot);
+            if text.raw().len() > 1 && looks_like_place(&text) {
                 self.unknown(Gap::Doubt(Doubt::Words), &format!("{program} {}", text.shown()));
                 return;
             }
