@@ -289,6 +289,59 @@ struct Tables {
     trials: String,
 }
 
+/// Words behind which a secret stands, or a part of one, and what looks for it.
+const SPOTS: &[(&str, &str)] = &[
+    ("bearer ", "Scheme"),
+    ("Bearer ", "Scheme"),
+    ("BEARER ", "Scheme"),
+    ("Bearer: ", "Scheme"),
+    ("Basic ", "Scheme"),
+    ("basic ", "Scheme"),
+    ("IDENTIFIED BY ", "Sql"),
+    ("IDENTIFIED WITH ", "Sql"),
+    ("identified by ", "Sql"),
+    ("identified with ", "Sql"),
+    (" -u ", "User"),
+    ("\n-u ", "User"),
+    ("NetworkCredential(", "Pair"),
+    ("BasicAuth(", "Pair"),
+    ("basic_auth(", "Pair"),
+    ("basicAuth(", "Pair"),
+    ("PasswordCredentials(", "Pair"),
+    ("PasswordAuthentication(", "Pair"),
+    ("PasswordAuthenticationToken(", "Pair"),
+    ("Credentials.basic(", "Pair"),
+    ("PlainAuth(\"\", ", "Pair"),
+    (" --user ", "User"),
+    (" --user=", "User"),
+    (" -p ", "Option"),
+    ("mysql ", "Glued"),
+    ("mysqldump ", "Glued"),
+    ("mysqladmin ", "Glued"),
+    ("mariadb ", "Glued"),
+    ("mariadb-dump ", "Glued"),
+    ("curl ", "Glued"),
+    (":5432:", "Pgpass"),
+    ("*:*:", "Pgpass"),
+    ("Cookie: ", "Cookie"),
+    ("cookie: ", "Cookie"),
+    ("_live_", "Prefixed"),
+    ("_test_", "Prefixed"),
+    ("_prod_", "Prefixed"),
+    ("_production_", "Prefixed"),
+    ("_sandbox_", "Prefixed"),
+    ("_pat_", "Prefixed"),
+    ("_sk_", "Prefixed"),
+    ("_secret_", "Prefixed"),
+    ("_token_", "Prefixed"),
+    ("_apikey_", "Prefixed"),
+    ("_api_", "Prefixed"),
+    ("_key_", "Prefixed"),
+    ("-api-", "Prefixed"),
+    ("-live-", "Prefixed"),
+    ("-pat-", "Prefixed"),
+];
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/gram.rs");
@@ -335,49 +388,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ] {
         tables.anchors.push(Anchor { literal: literal.into(), follows: Vec::new(), code: code.into() });
     }
-    for (literal, code) in [
-        ("bearer ", "Scheme"),
-        ("Bearer ", "Scheme"),
-        ("BEARER ", "Scheme"),
-        ("Bearer: ", "Scheme"),
-        ("Basic ", "Scheme"),
-        ("basic ", "Scheme"),
-        ("IDENTIFIED BY ", "Sql"),
-        ("IDENTIFIED WITH ", "Sql"),
-        ("identified by ", "Sql"),
-        ("identified with ", "Sql"),
-        (" -u ", "User"),
-        (" --user ", "User"),
-        (" --user=", "User"),
-        (" -p ", "Option"),
-        ("mysql ", "Glued"),
-        ("mysqldump ", "Glued"),
-        ("mysqladmin ", "Glued"),
-        ("mariadb ", "Glued"),
-        ("mariadb-dump ", "Glued"),
-        ("curl ", "Glued"),
-        (":5432:", "Pgpass"),
-        ("*:*:", "Pgpass"),
-        ("Cookie: ", "Cookie"),
-        ("cookie: ", "Cookie"),
-        ("_live_", "Prefixed"),
-        ("_test_", "Prefixed"),
-        ("_prod_", "Prefixed"),
-        ("_production_", "Prefixed"),
-        ("_sandbox_", "Prefixed"),
-        ("_pat_", "Prefixed"),
-        ("_sk_", "Prefixed"),
-        ("_secret_", "Prefixed"),
-        ("_token_", "Prefixed"),
-        ("_apikey_", "Prefixed"),
-        ("_api_", "Prefixed"),
-        ("_key_", "Prefixed"),
-        ("-api-", "Prefixed"),
-        ("-live-", "Prefixed"),
-        ("-pat-", "Prefixed"),
-    ] {
+    for (literal, code) in SPOTS {
         let code = format!("Anchor::{code}");
-        tables.anchors.push(Anchor { literal: literal.into(), follows: Vec::new(), code });
+        tables.anchors.push(Anchor { literal: (*literal).into(), follows: Vec::new(), code });
     }
     tables.choose_factor();
     let out = env::var("OUT_DIR")?;

@@ -249,6 +249,7 @@ fn plain(text: &[u8], rules: &Rules, most: usize) -> Option<Vec<Found>> {
         rules,
         found: Vec::new(),
         runs: [(0, 0); CLASS_COUNT],
+        shaped: (usize::MAX, 0),
         named: 0,
         effort: 8 * text.len() + 64 * 1024,
         values: Runs::default(),
@@ -295,6 +296,8 @@ struct Finder<'t> {
     /// The run of each class that was measured last. Without this, `sk-sk-sk-…` would be measured to its end from each
     /// of its parts.
     runs: [(usize, usize); CLASS_COUNT],
+    /// Where the last shape stands.
+    shaped: (usize, usize),
     /// Names before this have been looked at.
     named: usize,
     /// How many bytes of values may still be looked at: values lie in values (`a=b=c=…`).
@@ -332,7 +335,13 @@ impl Finder<'_> {
                     self.found.push(Found::of(PREFIXED, from, to));
                 }
             }
-            Anchor::Sql | Anchor::User | Anchor::Option | Anchor::Glued | Anchor::Pgpass | Anchor::Cookie
+            Anchor::Sql
+            | Anchor::User
+            | Anchor::Pair
+            | Anchor::Option
+            | Anchor::Glued
+            | Anchor::Pgpass
+            | Anchor::Cookie
                 if !core =>
             {
                 self.spot(anchor, from + length);
@@ -348,6 +357,7 @@ impl Finder<'_> {
                 let found = spots::sql(self.text, at).filter(|_| spots::is_of_a_user(self.text, at));
                 (PASSWORD, found)
             }
+            Anchor::Pair => (PASSWORD, spots::pair(self.text, at)),
             Anchor::User => (PASSWORD, spots::user(self.text, at)),
             Anchor::Option => (RANDOM, spots::option(self.text, at)),
             Anchor::Glued => (PASSWORD, spots::glued(self.text, at)),
@@ -371,8 +381,9 @@ impl Finder<'_> {
         let Some(begin) = anchor.checked_sub(shape.lead.into()) else { return };
         // In base64 a short beginning stands by chance.
         let by_chance = |at: Option<usize>| {
-            shape.is_short
-                && at.and_then(|at| self.text.get(at)).is_some_and(|byte| matches!(byte, b'+' | b'/' | b'-'))
+            let byte = at.and_then(|at| self.text.get(at)).copied().unwrap_or(b' ');
+            // A `_` and a `/` do not stand in the same alphabet.
+            shape.is_short && (byte == b'-' || (matches!(byte, b'+' | b'/') && !shape.is_parted()))
         };
         if by_chance(begin.checked_sub(1)) {
             return;
@@ -381,8 +392,17 @@ impl Finder<'_> {
             return;
         }
         let Some((from, to)) = self.fit(shape, pattern, begin) else { return };
-        let behind = self.text.get(to).copied().unwrap_or(b' ');
-        if behind.is_ascii_alphanumeric() || (shape.is_short && matches!(behind, b'+' | b'/')) {
+        let rest = self.text.get(to..).unwrap_or_default();
+        let behind = rest.first().copied().unwrap_or(b' ');
+        // `…==` ends a token whatever is glued to it, and so does the beginning of the next one.
+        let is_ended = self.text.get(to - 1) == Some(&b'=') || shape.begins(rest);
+        if !is_ended
+            && (behind.is_ascii_alphanumeric()
+                || (shape.is_short && !shape.is_parted() && matches!(behind, b'+' | b'/')))
+        {
+            return;
+        }
+        if !pattern.core && values::goes_on_as_none(rest) {
             return;
         }
         // `video.ico-7a388b.png`: a digest in the name of a picture.
@@ -390,7 +410,8 @@ impl Finder<'_> {
             return;
         }
         // In the middle of a word only what no name looks like: `_ghp_…_`, `[31mghp_…`.
-        let apart = self.begins_word(begin) && behind != b'_';
+        let apart = (self.begins_word(begin) || (self.shaped.0..=self.shaped.1).contains(&begin))
+            && (is_ended || behind != b'_');
         let glued = begin > 0 && self.text.get(begin - 1).is_some_and(u8::is_ascii_alphanumeric);
         if glued && !apart && !self.behind_colour(begin) {
             return;
@@ -399,9 +420,29 @@ impl Finder<'_> {
         {
             return;
         }
+        if pattern.mark.as_str() == "JWT" && self.is_broken_web_token(from, to) {
+            return;
+        }
+        self.shaped = (from, to);
         if !self.is_kept(from, to) {
             self.found.push(Found::shaped(pattern, SHAPED, from, to));
         }
+    }
+
+    /// Whether what this token says is an object of JSON, and its head is none: nobody takes such a one.
+    fn is_broken_web_token(&self, from: usize, to: usize) -> bool {
+        const LONGEST: usize = 16 * 1024;
+        let token = self.text.get(from..to.min(from + LONGEST)).unwrap_or_default();
+        let mut parts = token.split(|byte| *byte == b'.').map(values::from_base64);
+        let is_object = |part: Option<Option<Vec<u8>>>| {
+            part.flatten().is_some_and(|part| {
+                part.starts_with(b"{")
+                    && part.trim_ascii_end().ends_with(b"}")
+                    && std::str::from_utf8(&part).is_ok()
+            })
+        };
+        let head = is_object(parts.next());
+        !head && is_object(parts.next())
     }
 
     /// Whether this is a part of the path of a web page: `https://acme.site/API-8F3C…`. Behind a `?` it would be given to somebody.
@@ -458,7 +499,10 @@ impl Finder<'_> {
                 Step::Class(class, min, max) => {
                     let length = self.run(class, at) - at;
                     let is_last = number + 1 == steps.len();
-                    if length < min.into() || (is_last && length > max.into()) {
+                    let goes_on = is_last && length > max.into();
+                    let is_next =
+                        || self.text.get(at + usize::from(max)..).is_some_and(|rest| shape.begins(rest));
+                    if length < min.into() || (goes_on && !is_next()) {
                         return None;
                     }
                     let length = length.min(max.into());
@@ -493,10 +537,11 @@ impl Finder<'_> {
         if !pattern.core || pattern.entropy > 0 {
             let bytes: Vec<u8> = bytes().copied().collect();
             let made_up = |bytes: &[u8]| {
-                values::is_camel(bytes)
+                (values::is_camel(bytes) && !shape.is_named())
                     || values::is_sequence(bytes)
                     || (bytes.len() >= 16 && values::is_filled(bytes))
             };
+            let made_up = |bytes: &[u8]| !shape.is_intricate() && made_up(bytes);
             let random = || values::entropy(&bytes) * 100.0 >= f32::from(pattern.entropy);
             if (!pattern.core && made_up(&bytes)) || (pattern.entropy > 0 && !random()) {
                 return None;
@@ -576,6 +621,9 @@ impl Finder<'_> {
         }
         if let Some(value) = forms::value_before(self.text, begin) {
             self.judge(&Assignment { name: (begin, end), value, form: Form::Quoted });
+        }
+        if let Some(value) = forms::compared_before(self.text, begin) {
+            self.judge(&Assignment { name: (begin, end), value, form: Form::Loose });
         }
         if let Some(found) = forms::assignment(self.text, begin, end, &mut self.values) {
             self.judge(&found);

@@ -254,8 +254,16 @@ pub(crate) fn assignment(text: &[u8], from: usize, to: usize, runs: &mut Runs) -
     if let Some(value) = value_beside(text, at) {
         return found(text, name, value, Operator::Sets, false, quoted_name, runs);
     }
-    let option = text.get(from..from + 2) == Some(b"--") && !quoted_name;
+    // `--password x`, and as PowerShell and Java write it, `-Password x`.
+    let option = begins(text, from, b"-") && to - from > 4 && !quoted_name;
     let (operator, behind) = operator(text, at + blanks, blanks, quoted_name)?;
+    // `variable "db_password" { default = "…" }`
+    if quoted_name
+        && operator == Operator::Quoted
+        && let Some(value) = default_inside(text, behind)
+    {
+        return found(text, name, value, Operator::Sets, false, quoted_name, runs);
+    }
     if quoted_name
         && operator == Operator::Colon
         && let Some(value) = value_inside(text, behind)
@@ -421,7 +429,15 @@ enum Sign {
 }
 
 impl Quote {
+    /// What stands between the quotes, without blanks at its ends.
     fn value(&self, text: &[u8], runs: &mut Runs) -> (usize, usize) {
+        let (from, to) = self.whole(text, runs);
+        let begin = behind_blanks(text, from).min(to);
+        let value = text.get(begin..to).unwrap_or_default();
+        (begin, to - value.iter().rev().take(MOST_BLANKS).take_while(|byte| is_blank(**byte)).count())
+    }
+
+    fn whole(&self, text: &[u8], runs: &mut Runs) -> (usize, usize) {
         match self.sign {
             Sign::Ascii(quote, escapes) => (self.begin, runs.closing_quote(text, self.begin, quote, escapes)),
             Sign::Text(ends) => {
@@ -501,6 +517,19 @@ fn value_inside(text: &[u8], at: usize) -> Option<usize> {
     behind_value_word(text, at + word)
 }
 
+/// `{ type = string … default = "…" }`, from behind the bracket: what is behind the sign.
+fn default_inside(text: &[u8], at: usize) -> Option<usize> {
+    const NEAR: usize = 512;
+    const WORD: &[u8] = b"default";
+    if !begins(text, at.checked_sub(1)?, b"{") {
+        return None;
+    }
+    let length = count(text, at, NEAR, |byte| byte != b'}');
+    let word = at + memchr::memmem::find(text.get(at..at + length)?, WORD)?;
+    let sign = behind_blanks(text, word + WORD.len());
+    (text.get(word - 1).is_some_and(u8::is_ascii_whitespace) && begins(text, sign, b"=")).then_some(sign + 1)
+}
+
 /// Behind `value": `, from its first letter on.
 fn behind_value_word(text: &[u8], at: usize) -> Option<usize> {
     let at = at + VALUE.len();
@@ -527,6 +556,20 @@ pub(crate) fn value_before(text: &[u8], from: usize) -> Option<(usize, usize)> {
         .any(|word| head.get(..open).is_some_and(|head| head.ends_with(word)));
     let end = from - before.len() + head.len();
     is_value.then_some((end - (head.len() - open - 1), end))
+}
+
+/// `"…" == password`: the value that stands before what it is compared with.
+pub(crate) fn compared_before(text: &[u8], from: usize) -> Option<(usize, usize)> {
+    const NEAR: usize = 256;
+    let before = text.get(from.saturating_sub(NEAR)..from)?;
+    let head = before.trim_ascii_end().strip_suffix(b"=")?;
+    let head = head.strip_suffix(b"=").unwrap_or(head);
+    let head = head.strip_suffix(b"=").or_else(|| head.strip_suffix(b"!"))?.trim_ascii_end();
+    let quote = head.last().copied().filter(|byte| is_quote(*byte))?;
+    let head = head.get(..head.len() - 1)?;
+    let open = head.iter().rposition(|byte| *byte == quote || *byte == b'\n')?;
+    let begin = from - before.len() + open + 1;
+    (head.get(open) == Some(&quote)).then_some((begin, from - before.len() + head.len()))
 }
 
 /// `: str = `, `: &'static str = `, `: string = `: behind the type.

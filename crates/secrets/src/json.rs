@@ -66,9 +66,13 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
             }
             // An address in a password is a part of it.
             if !key.is_empty() && !rules.core_only && found.iter().all(|found| found.pattern == "email") {
-                let telling = secret_member(&key, text, rules.every_assignment, rules.entropy);
+                // Blanks at its ends are not part of it.
+                let end = text.trim_ascii_end().len();
+                let begin = end - text.get(..end).unwrap_or_default().trim_ascii_start().len();
+                let value = text.get(begin..end).unwrap_or_default();
+                let telling = secret_member(&key, value, rules.every_assignment, rules.entropy);
                 if let Some(telling) = telling {
-                    found = vec![Found::of(telling.into(), 0, text.len())];
+                    found = vec![Found::of(telling.into(), begin, end)];
                 }
             }
             open = OpenKey::behind(open, text, &mut found);

@@ -84,7 +84,7 @@ fn is_pass(name: &[u8], plain: &[u8]) -> bool {
             .into_iter()
             .any(ends)
     };
-    name != b"PWD" && name != b"OLDPWD" && (WHOLE.contains(&plain) || parted())
+    WHOLE.contains(&plain) || parted()
 }
 
 /// Whether one of the words by which names are found stands in this one.
@@ -97,13 +97,21 @@ pub(crate) fn is_credential_like(name: &[u8]) -> bool {
     })
 }
 
+/// Whether a name says that what it holds is nobody's: `fakeToken`.
+pub(crate) fn is_made_up(name: &[u8]) -> bool {
+    begins_made_up(Plain::of(name).bytes())
+}
+
+fn begins_made_up(plain: &[u8]) -> bool {
+    MADE_UP.iter().any(|start| plain.starts_with(start.as_bytes()))
+}
+
 /// What the name says of its value, if it is a credential-like one; `None` where it says that it is none.
 pub(crate) fn telling(name: &[u8]) -> Option<Telling> {
     let whole = Plain::of(name);
     let mut plain = whole.bytes();
     let is_harmless = |plain: &[u8]| ends_in_one_of(plain, HARMLESS);
-    let is_made_up = MADE_UP.iter().any(|start| plain.starts_with(start.as_bytes()));
-    if is_harmless(plain) || has(plain, b"public") || is_made_up {
+    if is_harmless(plain) || has(plain, b"public") || begins_made_up(plain) {
         return None;
     }
     while let [rest @ .., b'0'..=b'9'] = plain {

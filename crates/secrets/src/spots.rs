@@ -2,8 +2,8 @@
 //! the columns of a table whose head says what they hold.
 
 use crate::forms::{Form, count, is_blank, is_quote};
-use crate::names::{Telling, telling};
-use crate::values::{has_digit, is_literal, is_random, is_reference, judge};
+use crate::names::{Telling, is_made_up, telling};
+use crate::values::{has_digit, is_encoded_words, is_literal, is_random, is_reference, judge};
 
 /// A word that stands here, perhaps in quotes.
 fn word(text: &[u8], at: usize) -> Option<(usize, usize)> {
@@ -83,6 +83,24 @@ pub(crate) fn user(text: &[u8], at: usize) -> Option<(usize, usize)> {
     // `--user 1000:1000`, `-u node:node`, `-u path:/to`
     (is_user && !user.is_empty() && user != secret && is_meant(secret) && (mixed || is_random(secret, true)))
         .then_some((from + colon + 1, to))
+}
+
+/// `NetworkCredential("user", "password")`, from behind the bracket.
+pub(crate) fn pair(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    const NEAR: usize = 160;
+    const SHORTEST: usize = 6;
+    let at = at + count(text, at, 64, |byte| byte.is_ascii_whitespace());
+    let near = text.get(at..at + count(text, at, NEAR, |byte| byte != b'\n'))?;
+    let comma = memchr::memchr(b',', near)? + 1;
+    let behind = at + comma + count(text, at + comma, 16, is_blank);
+    if !text.get(behind).copied().is_some_and(is_quote) {
+        return None;
+    }
+    let (from, to) = word(text, behind)?;
+    let value = text.get(from..to)?;
+    let odd =
+        has_digit(value) || value.iter().any(|byte| byte.is_ascii_punctuation() && !b"_-. ".contains(byte));
+    (value.len() >= SHORTEST && odd && is_meant(value)).then_some((from, to))
 }
 
 /// `-p value`, where the value is random.
@@ -285,6 +303,17 @@ fn trimmed(cell: &[u8]) -> &[u8] {
     cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell)
 }
 
+/// `fake_token := "task_test_…"`: the name before says that it is nobody's.
+fn is_given_to_nobody(text: &[u8], at: usize) -> bool {
+    const NEAR: usize = 48;
+    let before = text.get(at.saturating_sub(NEAR)..at).unwrap_or_default();
+    let quoted = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'")).unwrap_or(before);
+    let signs = quoted.iter().rev().take_while(|byte| matches!(byte, b' ' | b'=' | b':')).count();
+    let name = quoted.get(..quoted.len() - signs).unwrap_or_default();
+    let length = name.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    signs > 0 && length > 0 && is_made_up(name.get(name.len() - length..).unwrap_or_default())
+}
+
 /// `sm_pat_…`, `acme_live_…`: a short prefix in small letters, the word at `from..to`, and something random.
 pub(crate) fn prefixed(text: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
     const PREFIX: usize = 14;
@@ -304,5 +333,9 @@ pub(crate) fn prefixed(text: &[u8], from: usize, to: usize) -> Option<(usize, us
     let public = name.starts_with(b"pk") || name.starts_with(b"pub") || name == b"cs";
     let is_token =
         (2..=PREFIX).contains(&prefix) && apart && !public && (SHORTEST..=LONGEST).contains(&length);
-    (is_token && (hex || is_random(value, false))).then_some((from - prefix, to + length))
+    (is_token
+        && (hex || is_random(value, false))
+        && !is_encoded_words(value)
+        && !is_given_to_nobody(text, from - prefix))
+    .then_some((from - prefix, to + length))
 }

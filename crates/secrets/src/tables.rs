@@ -62,6 +62,34 @@ impl Shape {
             .is_some_and(|word| word.len() < 4 && !word.chars().any(|sign| !sign.is_ascii_uppercase()))
     }
 
+    /// Whether it has so many parts that nobody writes anything else in this form, not even made up: `1PRK-ABCD-EFGH-…`.
+    pub(crate) fn is_intricate(&self) -> bool {
+        const PARTS: usize = 16;
+        self.steps().len() >= PARTS
+    }
+
+    /// Whether it begins with so much that what follows is no name of a program: `sm_pat_`.
+    pub(crate) fn is_named(&self) -> bool {
+        const LONG: usize = 7;
+        matches!(self.steps().first(), Some(Step::Literal(word)) if word.as_str().len() >= LONG)
+    }
+
+    /// Whether it begins with a word and a `_`, which base64 does not have beside `/` and `+`.
+    pub(crate) fn is_parted(&self) -> bool {
+        matches!(self.steps().first(), Some(Step::Literal(word)) if word.as_str().ends_with('_'))
+    }
+
+    /// Whether the first of its literals, one that chance does not write, stands here.
+    pub(crate) fn begins(&self, text: &[u8]) -> bool {
+        const TELLING: usize = 4;
+        match self.steps().first() {
+            Some(Step::Literal(word)) => {
+                word.as_str().len() >= TELLING && text.starts_with(word.as_str().as_bytes())
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn pattern(&self) -> Option<&'static Pattern> {
         PATTERNS.get(usize::from(self.pattern))
     }
@@ -106,6 +134,8 @@ pub(crate) enum Anchor {
     Sql,
     /// `-u `, `--user`
     User,
+    /// A call that takes a user and a password.
+    Pair,
     /// `-p `
     Option,
     /// `mysql `, whose password stands behind `-p` without a blank.

@@ -44,6 +44,18 @@ fn is_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-')
 }
 
+/// `Qv8h2Lp4Rk7m`: too short to be surely random, and nothing that people write.
+fn is_generated(secret: &[u8]) -> bool {
+    let is = |fits: fn(&u8) -> bool| secret.iter().filter(|byte| fits(byte)).count();
+    let words = secret.split(|byte| !byte.is_ascii_lowercase()).any(|run| run.len() > 3);
+    secret.len() >= 10
+        && secret.iter().all(u8::is_ascii_alphanumeric)
+        && is(u8::is_ascii_digit) > 1
+        && is(u8::is_ascii_uppercase) > 1
+        && is(u8::is_ascii_lowercase) > 1
+        && !words
+}
+
 /// `user:password@`, `postgres:postgres@`, `user:***@`, `DB_USER:DB_PASS@`, anything at `example.com`.
 fn is_of_a_manual(user: &[u8], secret: &[u8], host: &[u8]) -> bool {
     let same = |one: &[u8], other: &[u8]| one.eq_ignore_ascii_case(other);
@@ -65,5 +77,5 @@ fn is_of_a_manual(user: &[u8], secret: &[u8], host: &[u8]) -> bool {
         || secret.iter().any(|byte| matches!(byte, b'{' | b'[' | b']' | b';'))
         || secret.starts_with(b"pserver:")
         // Nobody makes up a random password for a manual.
-        || (example(host) && !is_random(secret, true))
+        || (example(host) && !is_random(secret, true) && !is_generated(secret))
 }

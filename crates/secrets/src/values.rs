@@ -4,7 +4,7 @@
 //! names of types, hashes. What is left is a secret where the name is a variable of the environment, or where nobody
 //! would have thought such a value up.
 
-use crate::forms::{Assignment, Form, LONGEST_VALUE};
+use crate::forms::{Assignment, Form, LONGEST_VALUE, is_quote};
 use crate::gram::pairs;
 use crate::names::{Plain, Telling, header_value, is_credential_like, telling};
 use crate::search::has;
@@ -14,7 +14,16 @@ use crate::tables::{MAKERS, PLACEHOLDER_PARTS, PLACEHOLDERS, REFERENCES};
 pub(crate) fn secret(text: &[u8], found: &Assignment, every: bool, entropy: bool) -> Option<Telling> {
     let name = text.get(found.name.0..found.name.1)?;
     let value = text.get(found.value.0..found.value.1.min(found.value.0 + LONGEST_VALUE))?;
-    judge(name, value, found.form, every, entropy).filter(|telling| *telling != Telling::Header)
+    let telling = judge(name, value, found.form, every, entropy).or_else(|| {
+        let quote = found.value.0.checked_sub(1).and_then(|before| text.get(before));
+        let quoted = quote.copied().is_some_and(is_quote);
+        // Without quotes, code that has been made small looks like it.
+        let alone = || found.form == Form::Yaml && !value.iter().any(|byte| b",;=".contains(byte));
+        let is_meant = (found.form == Form::Loose && quoted) || alone();
+        let telling = telling(name).filter(|telling| matches!(telling, Telling::Password | Telling::Secret));
+        telling.filter(|_| is_meant && is_noise(value) && !is_reference(value) && !is_mark(value))
+    });
+    telling.filter(|telling| *telling != Telling::Header)
 }
 
 /// Whether the value of a member of this name is a secret, where both are known to be just that. Any member comes here, so it has to be
@@ -27,11 +36,19 @@ pub(crate) fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy:
     let telling = telling(name)?;
     // First what says most: the value of a member may be an output of megabytes, of which the rest would be four searches.
     let is_made = || is_random(value, false) || (is_random(value, true) && names_maker(name));
-    if telling == Telling::Weak && !(entropy && is_made()) {
+    let quoted = matches!(form, Form::Quoted | Form::TightQuoted);
+    let is_odd = || quoted && names_secret_inside(name) && is_noise(value);
+    if telling == Telling::Weak && !(entropy && (is_made() || is_odd())) {
         return None;
     }
     let nothing = is_reference(value) || is_mark(value) || has(value, b"://");
     if nothing || is_path(value) || is_route(value) || says_name(name, value) {
+        return None;
+    }
+    // The variable of the working directory, and the one before.
+    if matches!(name, b"PWD" | b"OLDPWD")
+        && value.first().is_some_and(|first| matches!(first, b'/' | b'~' | b'.'))
+    {
         return None;
     }
     let is_password = telling == Telling::Password;
@@ -52,7 +69,8 @@ pub(crate) fn judge(name: &[u8], value: &[u8], form: Form, every: bool, entropy:
                 || (every && is_literal(value, form))
                 || (entropy && (is_random(value, true) || is_brief(value)) && !is_type(value, form))
                 || is_strong(value, form)
-                || (matches!(form, Form::Quoted | Form::TightQuoted) && is_noise(value))
+                || is_serial(value)
+                || (quoted && is_noise(value))
                 || (is_password && is_set(value, form))
                 || (is_password && form == Form::Cell && is_cell(value))
         }
@@ -108,7 +126,10 @@ fn is_version(part: &[u8]) -> bool {
 
 /// `Ed25519PrivateKey`: the name of a type, where a value has no quotes.
 fn is_type(value: &[u8], form: Form) -> bool {
-    matches!(form, Form::Yaml | Form::Line) && (holds_word(value) || has(value, b"::"))
+    // `key-0b14eda6…`: behind the word there is more than a word.
+    let end = value.rsplit(|byte| matches!(byte, b'-' | b'_')).next().unwrap_or_default();
+    let goes_on = end.len() < value.len() && is_random(end, true);
+    matches!(form, Form::Yaml | Form::Line) && ((holds_word(value) && !goes_on) || has(value, b"::"))
 }
 
 /// Words and nothing else: nobody is given such a token.
@@ -159,6 +180,20 @@ fn is_strong(value: &[u8], form: Form) -> bool {
         && signs <= value.len() / 2
         && is_literal(value, form)
         && !holds_word(value)
+}
+
+/// `ZAQWS-XCDER-VBGTR-FRTGU`: groups of as many capitals and digits each, as licences are sold.
+fn is_serial(value: &[u8]) -> bool {
+    let mut groups = value.split(|byte| *byte == b'-');
+    let length = groups.clone().next().map_or(0, <[u8]>::len);
+    let is_group = |group: &[u8]| {
+        group.len() == length && group.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+    };
+    (4..=8).contains(&length)
+        && groups.clone().count() >= 4
+        && groups.all(is_group)
+        && !is_placeholder(value)
+        && entropy(value) >= 3.0
 }
 
 /// What only a generator writes: letters among many signs, and brackets that do not fit each other. Templates and patterns have brackets
@@ -256,6 +291,12 @@ fn names_maker(name: &[u8]) -> bool {
     MAKERS.iter().any(|maker| has(plain.bytes(), maker.as_bytes()))
 }
 
+/// `password_super_secure`: the word stands somewhere in the name.
+fn names_secret_inside(name: &[u8]) -> bool {
+    let plain = Plain::of(name);
+    has(plain.bytes(), b"password") || has(plain.bytes(), b"secret")
+}
+
 /// Words that a secret does not hold, but the name of one does.
 fn holds_word(value: &[u8]) -> bool {
     const WORDS: [&[u8]; 5] = [b"token", b"secret", b"passw", b"key", b"credential"];
@@ -281,7 +322,47 @@ fn says_that_it_is_none(lower: &[u8]) -> bool {
     const WORDS: [&[u8]; 7] =
         [b"short", b"tooshort", b"invalid", b"malformed", b"truncated", b"bogus", b"signature"];
     let mut parts = lower.split(|byte| !byte.is_ascii_alphanumeric());
-    memchr::memchr3(b'_', b'.', b'-', lower).is_some() && parts.any(|part| WORDS.contains(&part))
+    lower.iter().any(|byte| matches!(byte, b'_' | b'.' | b'-' | b'!'))
+        && parts.any(|part| WORDS.contains(&part))
+}
+
+/// Whether a token goes on with such a word: `eyJ….eyJ….signature`.
+pub(crate) fn goes_on_as_none(rest: &[u8]) -> bool {
+    const LONGEST: usize = 16;
+    let near = rest.get(..rest.len().min(LONGEST)).unwrap_or_default();
+    let [b'.' | b'_' | b'-', word @ ..] = near else { return false };
+    let length = word.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    says_that_it_is_none(&[b"_", word.get(..length).unwrap_or_default()].concat().to_ascii_lowercase())
+}
+
+/// `key-YmVkcm9jay5hbWF6b25hd3M`: words in base64.
+pub(crate) fn is_encoded_words(value: &[u8]) -> bool {
+    let value = value.rsplit(|byte| *byte == b'-').next().unwrap_or_default();
+    from_base64(value).is_some_and(|text| is_words(&text))
+}
+
+/// What is written in base64, in whichever alphabet and without padding.
+pub(crate) fn from_base64(value: &[u8]) -> Option<Vec<u8>> {
+    let (mut bits, mut count) = (0_u32, 0_u32);
+    let mut text = Vec::new();
+    for byte in value {
+        let sign = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6 | u32::from(sign)) & 0xffff;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            let [.., byte] = (bits >> count).to_be_bytes();
+            text.push(byte);
+        }
+    }
+    Some(text)
 }
 
 /// `key_0000000000000000`: most of it is one character.
@@ -415,7 +496,8 @@ pub(crate) fn is_random(value: &[u8], sure: bool) -> bool {
         value.windows(2).filter(|pair| matches!(pair, [one, other] if changed(*one, *other))).count();
     let climbs = value.windows(2).filter(|pair| matches!(pair, [one, other] if one + 1 == *other)).count();
     let separators = value.len() - digits - lowers - uppers;
-    let both = lowers > 0 && uppers > 0;
+    // One letter of the other case is chance.
+    let both = lowers > 1 && uppers > 1;
     let needed = match (both, sure) {
         (true, _) => 35,
         (false, true) => 14,

@@ -114,6 +114,92 @@ fn secrets_in_printed_texts_are_redacted() {
 
 /// Values that no generator of random letters made, in places that leave no doubt.
 #[test]
+fn forms_that_other_tools_write_are_redacted() {
+    let noise = "m{{h}o)p${e]nob(ody[finds>-_$#thisone}}";
+    let mut wrong = Vec::new();
+    for (text, wanted) in [
+        // Blanks between the quotes are not part of the value.
+        ("api_token: \" q8Zr1LmW0xTfB6uYc3Vd \"", "api_token: \" [SECRET REDACTED] \"".to_owned()),
+        ("-Domain 'x' -Password 'q8Zr43ss@!'", "-Domain 'x' -Password '[PASSWORD REDACTED]'".to_owned()),
+        ("ID:master,PWD:q8Zr112Gg!", "ID:master,PWD:[PASSWORD REDACTED]".to_owned()),
+        (
+            "variable \"db_password\" {\n  type    = string\n  default = \"q8Zr1LmW0xTf\"\n}",
+            "variable \"db_password\" {\n  type    = string\n  default = \"[PASSWORD REDACTED]\"\n}"
+                .to_owned(),
+        ),
+        (
+            "c.Credentials = new NetworkCredential(\"bob\", \"q8Zr1LmW0xTf\");",
+            "c.Credentials = new NetworkCredential(\"bob\", \"[PASSWORD REDACTED]\");".to_owned(),
+        ),
+        (
+            "requests.get(u, auth=HTTPBasicAuth('bob', 'q8Zr1#LmW'))",
+            "requests.get(u, auth=HTTPBasicAuth('bob', '[PASSWORD REDACTED]'))".to_owned(),
+        ),
+        (
+            "curl https://a.io/x \\\n-u bob:q8Zr1LmW0xTf",
+            "curl https://a.io/x \\\n-u bob:[PASSWORD REDACTED]".to_owned(),
+        ),
+        (
+            "mongodb://reader:Qv8h2Lp4Rk7m@db.example.net/app",
+            "mongodb://reader:[PASSWORD REDACTED]@db.example.net/app".to_owned(),
+        ),
+        ("activation key: ZA7WS-XC2ER-VB9TR-FR1GU", "activation key: [SECRET REDACTED]".to_owned()),
+        (
+            "mailgun_token: key-0b14eda69dc39c501421df3d870398f0",
+            "mailgun_token: [MAILGUN_KEY REDACTED]".to_owned(),
+        ),
+        (&format!("db_pass: {noise}"), "db_pass: [PASSWORD REDACTED]".to_owned()),
+        (
+            &format!("if (password == \"{noise}\") {{"),
+            "if (password == \"[PASSWORD REDACTED]\") {".to_owned(),
+        ),
+        (&format!("if (\"{noise}\" != secret) {{"), "if (\"[SECRET REDACTED]\" != secret) {".to_owned()),
+        (
+            &format!("my_password_old_one = \"{noise}\""),
+            "my_password_old_one = \"[SECRET REDACTED]\"".to_owned(),
+        ),
+        // The same token twice without anything between, and a key with the next word glued to it.
+        (&format!("npm_{0}npm_{0}", "a1B2".repeat(9)), "[NPM_TOKEN REDACTED][NPM_TOKEN REDACTED]".to_owned()),
+        (
+            &format!("AccountKey={}==AZURE_NAME", "q8Zr1LmW0xTf".repeat(8).split_at(86).0),
+            "AccountKey=[AZURE_KEY REDACTED]AZURE_NAME".to_owned(),
+        ),
+        (
+            &format!("url/hf_{}/part", "HqLwCKgzdQrvPu".repeat(3).split_at(34).0),
+            "url/[HUGGINGFACE_TOKEN REDACTED]/part".to_owned(),
+        ),
+    ] {
+        let given = scrubbed(text);
+        if given != wanted {
+            wrong.push(format!("{text}\n   gives {given}\n  wanted {wanted}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_is_nobodys_by_its_own_words_is_unchanged() {
+    let head = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
+    let said = "eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0";
+    for text in [
+        "nonMatchingToken := \"task_test_86zroqsodmm9ntubi1zh50tpidogwa\"".to_owned(),
+        "bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29x".to_owned(),
+        "SALESFORCE_ACCESS_TOKEN=00DE0X0A0M0PeLE!short".to_owned(),
+        "PWD=/home/u1/src OLDPWD=/tmp/a1b2c3d4".to_owned(),
+        "lsv2_pt_q8Zr1LmW0xTfB6uYc3Vd_invalid".to_owned(),
+        // Its head is not JSON, and what it says is.
+        format!("{}.{said}.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV", head.replace("GciO", "GcasO")),
+        "if (\"a\" == token) { token = next(); }".to_owned(),
+        "app.run(\"0.0.0.0\"); new NetworkCredential(user, password)".to_owned(),
+        "const {href:n,origin:o,username:I,password:D,hostname:m}=s;this[r]={uri:n}".to_owned(),
+        "{encryptionKey:raw.encryptionKey,node:Object.assign(Object.create(null),r.n)}".to_owned(),
+    ] {
+        assert_eq!(scrubbed(&text), text);
+    }
+    assert_eq!(scrubbed(&format!("{head}.{said}")), "[JWT REDACTED]");
+}
+
+#[test]
 fn secrets_in_telling_places_are_redacted() {
     let texts = [
         ("ENV DB_PASSWORD Kq7zt2mPx9", "ENV DB_PASSWORD [PASSWORD REDACTED]"),
