@@ -620,8 +620,13 @@ impl Tables {
         let mut groups = vec![0; gram::GROUPS + 1];
         let mut slots: Vec<_> = self.slots().into_iter().collect();
         slots.sort_by_key(|(slot, _)| gram::group(*slot));
+        // Grams of one literal that differ in their last byte alone often fall into one group, and say the same there.
+        let mut written = BTreeSet::new();
         for (slot, anchors) in slots {
             for (anchor, offset) in anchors {
+                if !written.insert((gram::group(slot), anchor, offset)) {
+                    continue;
+                }
                 // As much of the literal as four bytes hold, from the gram on.
                 let mut bytes = [0; 4];
                 let mut mask = [0; 4];

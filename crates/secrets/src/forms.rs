@@ -562,9 +562,14 @@ pub(crate) fn value_before(text: &[u8], from: usize) -> Option<(usize, usize)> {
 pub(crate) fn compared_before(text: &[u8], from: usize) -> Option<(usize, usize)> {
     const NEAR: usize = 256;
     let before = text.get(from.saturating_sub(NEAR)..from)?;
-    let head = before.trim_ascii_end().strip_suffix(b"=")?;
-    let head = head.strip_suffix(b"=").unwrap_or(head);
-    let head = head.strip_suffix(b"=").or_else(|| head.strip_suffix(b"!"))?.trim_ascii_end();
+    let head = before.trim_ascii_end();
+    let equals = head.iter().rev().take_while(|byte| **byte == b'=').count();
+    let head = head.get(..head.len() - equals)?;
+    let (head, is_not) = head.strip_suffix(b"!").map_or((head, false), |head| (head, true));
+    if !(2..=3).contains(&(equals + usize::from(is_not))) || equals == 0 {
+        return None;
+    }
+    let head = head.trim_ascii_end();
     let quote = head.last().copied().filter(|byte| is_quote(*byte))?;
     let head = head.get(..head.len() - 1)?;
     let open = head.iter().rposition(|byte| *byte == quote || *byte == b'\n')?;

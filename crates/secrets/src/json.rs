@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 use crate::find::find_some;
-use crate::lens::Lens;
+use crate::json_string::JsonString;
 use crate::scrub::settle;
 use crate::values::secret_member;
 use crate::{Found, Marks, Rules, Scrubbed, pem};
@@ -28,7 +28,7 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
     // What `{"name": …, "value": …}` calls its value.
     let mut name: Vec<u8> = Vec::new();
     let mut open: Option<OpenKey> = None;
-    let mut unused = None;
+    let mut decoded = JsonString::default();
     while let Some(quote) = raw.get(at..).and_then(|rest| memchr(b'"', rest)) {
         let from = at + quote + 1;
         // A name tells of the values up to the next name, but not beyond its object.
@@ -36,19 +36,18 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
             key.clear();
             name.clear();
         }
-        let (length, lens) = Lens::of_json(raw.get(from..).unwrap_or_default(), &mut unused);
+        let (length, is_escaped) = decoded.read(raw.get(from..).unwrap_or_default());
         let to = from + length;
         let string = raw.get(from..to).unwrap_or_default();
         at = to + 1;
         let behind = raw.get(at..).unwrap_or_default().trim_ascii_start();
         let is_key = behind.first() == Some(&b':');
-        let text = lens.as_ref().map_or(string, Lens::bytes);
+        let text = if is_escaped { decoded.bytes() } else { string };
         let Some(mut found) = find_some(text, rules, MOST.saturating_sub(count)) else {
             out.extend_from_slice(raw.get(kept..from).unwrap_or_default());
             out.extend_from_slice(TOO_MANY.as_bytes());
             (kept, count) = (to, count + 1);
             key.clear();
-            unused = lens.or(unused);
             continue;
         };
         if is_key {
@@ -79,13 +78,12 @@ fn once(json: &str, rules: &Rules, marks: Marks<'_>) -> Option<Scrubbed<String>>
         }
         count += found.len();
         for secret in found {
-            let place = lens.as_ref().map_or(secret, |lens| lens.back(secret)).shifted(from);
+            let place = if is_escaped { decoded.back(string, secret) } else { secret }.shifted(from);
             out.extend_from_slice(raw.get(kept..place.from).unwrap_or_default());
             // The secret as it reads: the same one has the same mark however it is escaped.
             marks.write(&secret, text.get(secret.from..secret.to).unwrap_or_default(), &mut out);
             kept = place.to;
         }
-        unused = lens.or(unused);
     }
     if count == 0 {
         return None;

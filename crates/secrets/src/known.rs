@@ -7,7 +7,6 @@ use crate::Marks;
 use crate::find::Found;
 use crate::forms::Form;
 use crate::names::{Telling, telling};
-use crate::runs::runs;
 use crate::scrub::{Scrubbed, write};
 use crate::values::{is_literal, is_reference, is_telling_by_itself};
 
@@ -20,9 +19,84 @@ const STRIDE: usize = 4;
 /// More different values than this are not remembered of one text.
 const MOST: usize = 4096;
 
-/// Values, and a table that says of most places at once that none stands there.
-pub(crate) struct Known<'t, T> {
+/// Heads of values, as a table that says of most places of a text at once that none stands there.
+pub struct Heads {
     seen: Box<[u64; 1024]>,
+}
+
+impl Default for Heads {
+    fn default() -> Heads {
+        Heads { seen: Box::new([0; 1024]) }
+    }
+}
+
+/// How many heads of a value are looked for.
+pub const HEADS: usize = STRIDE;
+
+impl Heads {
+    /// What the heads of a value are told by, in two bytes each; `None` where it is too short.
+    pub fn of(value: &[u8]) -> Option<[u16; HEADS]> {
+        let first = value.first_chunk::<SHORTEST>()?;
+        Some([0, 1, 2, 3].map(|offset| slot(number_at(*first, offset))))
+    }
+
+    /// Has these be looked for.
+    pub fn add(&mut self, heads: [u16; HEADS]) {
+        for slot in heads {
+            self.add_slot(slot);
+        }
+    }
+
+    fn add_slot(&mut self, slot: u16) {
+        if let Some(word) = self.seen.get_mut(usize::from(slot >> 6)) {
+            *word |= 1 << (slot & 63);
+        }
+    }
+
+    /// Tells of every place where one of them may stand, in order. Of each value one is visited, wherever that stands.
+    pub fn each(&self, text: &[u8], mut visit: impl FnMut(usize)) {
+        self.each_number(text, |at, _| visit(at));
+    }
+
+    fn each_number(&self, text: &[u8], mut visit: impl FnMut(usize, u64)) {
+        let mut at = 0;
+        while let Some((found, number)) = self.next(text, at) {
+            visit(found, number);
+            at = found + STRIDE;
+        }
+    }
+
+    /// The next place from `at` on, which is a multiple of the stride. A function of its own: whoever is told may be compiled to be small.
+    #[inline(never)]
+    fn next(&self, text: &[u8], mut at: usize) -> Option<(usize, u64)> {
+        let is_seen = |number: u64| {
+            let slot = slot(number);
+            self.seen.get(usize::from(slot >> 6)).is_some_and(|word| word >> (slot & 63) & 1 != 0)
+        };
+        for window in text.get(at..)?.windows(SHORTEST).step_by(STRIDE) {
+            let number = number_at(*window.first_chunk()?, 0);
+            if is_seen(number) {
+                return Some((at, number));
+            }
+            at += STRIDE;
+        }
+        // What is not there reads as zeros.
+        while at < text.len() {
+            let mut padded = [0; SHORTEST];
+            padded.iter_mut().zip(text.get(at..).unwrap_or_default()).for_each(|(to, from)| *to = *from);
+            let number = number_at(padded, 0);
+            if is_seen(number) {
+                return Some((at, number));
+            }
+            at += STRIDE;
+        }
+        None
+    }
+}
+
+/// Values, and their heads.
+pub(crate) struct Known<'t, T> {
+    heads: Heads,
     /// By each of its first heads: how far from its beginning that stands, and the value.
     values: BTreeMap<u64, Vec<Head<'t, T>>>,
     count: usize,
@@ -36,18 +110,20 @@ struct Head<'t, T> {
 }
 
 /// The head at this place of eight bytes, as a number.
+#[inline]
 fn number_at(bytes: [u8; SHORTEST], offset: usize) -> u64 {
     (u64::from_le_bytes(bytes) >> (8 * offset)) & ((1 << (8 * HEAD)) - 1)
 }
 
-fn slot(number: u64) -> (usize, u64) {
-    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-    ((hash >> 6) as usize, 1 << (hash & 63))
+#[inline]
+fn slot(number: u64) -> u16 {
+    let [.., first, second] = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    u16::from_le_bytes([first, second])
 }
 
 impl<'t, T: Copy> Known<'t, T> {
     pub(crate) fn new() -> Known<'t, T> {
-        Known { seen: Box::new([0; 1024]), values: BTreeMap::new(), count: 0 }
+        Known { heads: Heads::default(), values: BTreeMap::new(), count: 0 }
     }
 
     /// Remembers a value.
@@ -66,10 +142,7 @@ impl<'t, T: Copy> Known<'t, T> {
             return;
         }
         for (offset, number) in heads {
-            let (at, bit) = slot(number);
-            if let Some(word) = self.seen.get_mut(at) {
-                *word |= bit;
-            }
+            self.heads.add_slot(slot(number));
             let heads = self.values.entry(number).or_default();
             // What begins earlier is visited first.
             let place = heads.partition_point(|known| known.offset >= offset);
@@ -85,27 +158,7 @@ impl<'t, T: Copy> Known<'t, T> {
     /// Tells of every place where a known value stands as a whole word, in order.
     pub(crate) fn each(&self, text: &[u8], mut visit: impl FnMut(usize, usize, T)) {
         let mut done = 0;
-        let mut look = |at: usize, window: [u8; SHORTEST]| {
-            let number = number_at(window, 0);
-            let (slot, bit) = slot(number);
-            if self.seen.get(slot).is_some_and(|word| word & bit != 0) {
-                self.resolve(text, at, number, &mut done, &mut visit);
-            }
-        };
-        let mut at = 0;
-        for window in text.windows(SHORTEST).step_by(STRIDE) {
-            if let Ok(window) = window.try_into() {
-                look(at, window);
-            }
-            at += STRIDE;
-        }
-        // What is not there reads as zeros.
-        while at < text.len() {
-            let mut padded = [0; SHORTEST];
-            padded.iter_mut().zip(text.get(at..).unwrap_or_default()).for_each(|(to, from)| *to = *from);
-            look(at, padded);
-            at += STRIDE;
-        }
+        self.heads.each_number(text, |at, number| self.resolve(text, at, number, &mut done, &mut visit));
     }
 
     #[cold]
@@ -131,21 +184,41 @@ impl<'t, T: Copy> Known<'t, T> {
     }
 }
 
-/// The words of a text, as long as a secret: runs of letters, digits and the signs that tokens have.
-pub fn word_spans(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+/// The word of which a head stands at this place, if it is as long as a secret: letters, digits and the signs that tokens have.
+pub fn word_headed(text: &[u8], at: usize) -> Option<(usize, usize)> {
     const LONGEST: usize = 512;
-    runs(text).filter_map(|(from, to)| {
-        // What ends a sentence, a name or a path is not part of it.
-        let word = text.get(from..to)?;
-        let name = word
-            .iter()
-            .position(|byte| *byte == b'=')
-            .filter(|equals| equals + 1 < word.len() && *equals < 40);
-        let begin = from + name.map_or(0, |equals| equals + 1);
-        let end = to - word.iter().rev().take_while(|byte| b".!".contains(byte)).count();
-        (SHORTEST..=LONGEST).contains(&end.saturating_sub(begin)).then_some((begin, end))
-    })
+    const LONGEST_NAME: usize = 40;
+    let is_inside = |byte: &&u8| IN_WORDS.get(usize::from(**byte)).copied().unwrap_or_default();
+    // Most places that look like a head stand in the middle of a word, which may be long.
+    let begins = |at: usize| text.get(at).is_none_or(|before| *before == b'=' || !is_inside(&before));
+    if !(0..HEADS).any(|offset| at == offset || at.checked_sub(offset + 1).is_some_and(begins)) {
+        return None;
+    }
+    let before = text.get(..at)?.iter().rev().take(LONGEST_NAME + LONGEST + 1).take_while(is_inside).count();
+    let behind = text.get(at..)?.iter().take(LONGEST_NAME + LONGEST + 1).take_while(is_inside).count();
+    let (from, to) = (at - before, at + behind);
+    let word = text.get(from..to)?;
+    // What ends a sentence, a name or a path is not part of it.
+    let name = word.iter().take(LONGEST_NAME).position(|byte| *byte == b'=');
+    // The signs at the end of base64 part nothing.
+    let goes_on = |equals: &usize| word.iter().skip(*equals).any(|byte| *byte != b'=');
+    let name = name.filter(goes_on);
+    let begin = from + name.map_or(0, |equals| equals + 1);
+    let end = to - word.iter().rev().take_while(|byte| b".!".contains(byte)).count();
+    (SHORTEST..=LONGEST).contains(&end.saturating_sub(begin)).then_some((begin, end))
 }
+
+/// Letters, digits and the signs that tokens have.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const IN_WORDS: [bool; 256] = {
+    let mut inside = [false; 256];
+    let mut signs: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~!@#$%^&*";
+    while let [sign, rest @ ..] = signs {
+        inside[*sign as usize] = true;
+        signs = rest;
+    }
+    inside
+};
 
 /// Whether a value is so odd that it stands for itself wherever it appears.
 pub fn is_odd(value: &[u8]) -> bool {
@@ -284,6 +357,24 @@ mod tests {
         for text in ["8080 development", "aq8Zr+LmW0xTfb", "/home/a1b2c3d4"] {
             assert_eq!(known.hide(text, Marks::Plain), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_word_is_found_by_each_of_its_heads() {
+        for (text, word) in [
+            ("using q8Zr1LmW0xTf, not", Some("q8Zr1LmW0xTf")),
+            ("DB_PASSWORD=q8Zr1LmW0xTf.", Some("q8Zr1LmW0xTf")),
+            ("(q8Zr1LmW0xTf==)", Some("q8Zr1LmW0xTf==")),
+            ("it is q8Z", None),
+        ] {
+            let at = text.find("q8Z").unwrap();
+            for at in at..at + 3 {
+                let found = word_headed(text.as_bytes(), at).map(|(from, to)| text.get(from..to).unwrap());
+                assert_eq!(found, word, "{text} {at}");
+            }
+        }
+        assert_eq!(word_headed(&[b'a'; 600], 300), None);
+        assert_eq!(word_headed(b"", 0), None);
     }
 
     #[test]

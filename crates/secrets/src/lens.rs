@@ -118,63 +118,6 @@ impl Lens {
         lens.copy(raw, kept, raw.len());
         Some(lens)
     }
-
-    /// The JSON string that begins here, behind its quote: how long it is, and its text where it has an escape. Both in one pass: most
-    /// strings of an output are long, and have an escape in every line. Uses the memory of a lens that is not needed any more.
-    pub(crate) fn of_json(raw: &[u8], unused: &mut Option<Lens>) -> (usize, Option<Lens>) {
-        let mut lens: Option<Lens> = None;
-        let (mut at, mut kept) = (0, 0);
-        let mut length = raw.len();
-        while let Some(found) = raw.get(at..).and_then(quote_or_escape) {
-            at += found;
-            if raw.get(at) == Some(&b'"') {
-                length = at;
-                break;
-            }
-            let lens = lens.get_or_insert_with(|| match unused.take() {
-                Some(mut unused) => {
-                    unused.bytes.clear();
-                    unused.escapes.clear();
-                    unused
-                }
-                None => Lens::new(raw),
-            });
-            lens.copy(raw, kept, at);
-            let rest = raw.get(at + 1..).unwrap_or_default();
-            let simple = match rest.first() {
-                Some(b'n') => b'\n',
-                Some(b't') => b'\t',
-                Some(b'r') => b'\r',
-                Some(b'b') => 8,
-                Some(b'f') => 12,
-                Some(byte) => *byte,
-                None => b'\\',
-            };
-            kept = at;
-            kept += match rest.first() {
-                Some(b'u') => match unicode(rest) {
-                    Some((bytes, length)) => {
-                        lens.decoded(at, length, &bytes);
-                        length
-                    }
-                    None => {
-                        lens.decoded(at, 1, b"\\");
-                        1
-                    }
-                },
-                rest => {
-                    let length = if rest.is_some() { 2 } else { 1 };
-                    lens.decoded(at, length, &[simple]);
-                    length
-                }
-            };
-            at = kept;
-        }
-        if let Some(lens) = &mut lens {
-            lens.copy(raw, kept, length);
-        }
-        (length, lens)
-    }
 }
 
 /// Where the next quote or backslash of a text stands, as those end or go on in JSON. In code and logs that is a few words away, where a search that is made for long texts costs more to
@@ -204,7 +147,7 @@ pub fn quote_or_escape(text: &[u8]) -> Option<usize> {
 }
 
 /// The character of `u0041`, or of two such that belong together; how long they are with all backslashes.
-fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
+pub(crate) fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     let four = |at: usize| -> Option<u32> {
         let digits = std::str::from_utf8(rest.get(at..at + 4)?).ok()?;
         u32::from_str_radix(digits, 16).ok()
@@ -380,25 +323,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_in_unescaped_json_lead_back_to_the_original() {
-        let raw = br"ab\ncd\u0041ef\ud83d\ude00g\q";
-        let (length, lens) = Lens::of_json(raw, &mut None);
-        let lens = lens.unwrap();
-        assert_eq!(length, raw.len());
-        assert_eq!(lens.bytes(), "ab\ncdAef\u{1f600}gq".as_bytes());
-        assert_eq!((lens.raw(0, false), lens.raw(2, true)), (0, 2));
-        assert_eq!((lens.raw(2, false), lens.raw(3, true)), (2, 4), "the line end");
-        assert_eq!((lens.raw(3, false), lens.raw(6, true)), (4, 12), "cdA");
-        assert_eq!(lens.raw(lens.bytes().len(), true), raw.len());
-        let raw = br"a\n\n\n\u0041\u0042c";
-        let (_, lens) = Lens::of_json(raw, &mut None);
-        let lens = lens.unwrap();
-        let places: Vec<_> = (0..7).map(|at| (lens.raw(at, false), lens.raw(at + 1, true))).collect();
-        assert_eq!(places, [(0, 1), (1, 3), (3, 5), (5, 7), (7, 13), (13, 19), (19, 20)]);
-        assert_eq!(lens.escapes.len(), 2, "what is alike is kept once");
-    }
-
-    #[test]
     fn the_next_quote_or_escape_is_found_wherever_it_stands() {
         for length in 0..150 {
             // Bytes that differ from the ones that are sought in their lowest or highest bit.
@@ -408,27 +332,6 @@ mod tests {
                 text[at] = if at % 2 == 0 { b'"' } else { b'\\' };
                 assert_eq!(quote_or_escape(&text), Some(at), "{length}");
             }
-        }
-    }
-
-    #[test]
-    fn a_json_string_ends_at_its_quote() {
-        let mut unused = None;
-        for (raw, length, text) in [
-            (r#"ab","c""#, 2, None),
-            (r#"a\"b","c""#, 4, Some("a\"b")),
-            (r#"a\\","c""#, 3, Some("a\\")),
-            (r#"a\u","c""#, 3, Some("a\\u")),
-            (r#"a\u00","c""#, 5, Some("a\\u00")),
-            (r#"\ud83d\u"de00""#, 8, Some("\\ud83d\\u")),
-            (r"ab\", 3, Some("ab\\")),
-            (r"ab", 2, None),
-            ("", 0, None),
-        ] {
-            let (found, lens) = Lens::of_json(raw.as_bytes(), &mut unused);
-            let decoded = lens.as_ref().map(|lens| String::from_utf8_lossy(lens.bytes()).into_owned());
-            assert_eq!((found, decoded.as_deref()), (length, text), "{raw}");
-            unused = lens.or(unused);
         }
     }
 

@@ -153,6 +153,10 @@ fn forms_that_other_tools_write_are_redacted() {
             &format!("if (password == \"{noise}\") {{"),
             "if (password == \"[PASSWORD REDACTED]\") {".to_owned(),
         ),
+        (
+            &format!("if (\"{noise}\" == password) {{"),
+            "if (\"[PASSWORD REDACTED]\" == password) {".to_owned(),
+        ),
         (&format!("if (\"{noise}\" != secret) {{"), "if (\"[SECRET REDACTED]\" != secret) {".to_owned()),
         (
             &format!("my_password_old_one = \"{noise}\""),
