@@ -24,7 +24,7 @@ use toolgate_model::{
 };
 
 use crate::hook_output::{HookOutput, say, tell};
-use crate::reply::{joined, no_objection, redacted, rewritten};
+use crate::reply::{joined, no_objection, redacted_whole, rewritten};
 use crate::tools::Tool::{Fetch, Internal, InternalReading, Mcp, Question, Read, Search, Shell, Write};
 use crate::tools::{Toolset, is_mcp_name};
 use crate::wire::Dialect;
@@ -236,7 +236,7 @@ fn after_call(call: &Call<'_>, terms: &Terms) -> Reply {
     let note = terms.output.as_ref().map(RedactedOutput::note);
     match joined(note.as_deref(), terms.context.as_deref()) {
         Some(context) if call.event == "PostToolUse" => {
-            let updated_tool_output = redacted(terms);
+            let updated_tool_output = redacted_whole(terms);
             let answer = if updated_tool_output.is_some() { Answer::Redact } else { Answer::Tell };
             let additional_context = Some(context.into());
             let output =

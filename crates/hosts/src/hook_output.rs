@@ -3,10 +3,9 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
 use toolgate_model::{Answer, Json, Reply, Terms};
 
-use crate::reply::{answer_object, print};
+use crate::reply::{OwnJson, answer_object, print};
 
 answer_object! {
     /// The whole answer.
@@ -32,7 +31,7 @@ answer_object! {
         #[serde(rename = "tool_input")]
         tool_input: Json<'a>,
         decision: Permission<'a>,
-        updated_tool_output: &'a RawValue,
+        updated_tool_output: OwnJson<'a>,
         additional_context: Cow<'a, str>,
     }
 }

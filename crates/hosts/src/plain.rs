@@ -1,12 +1,13 @@
 //! The plain answer: for hosts whose own code keeps a `toolgate serve`, and for everyone without a page here.
 
-use serde_json::value::RawValue;
 use toolgate_model::{
     Answer, Call, Decision, Finding, FindingKind, Json, Phase, RedactedOutput, Reply, Terms, Unstoppable,
     Verdict,
 };
 
-use crate::reply::{answer_object, joined, no_objection, print, redacted, rewritten, tell_or_silence};
+use crate::reply::{
+    OwnJson, answer_object, joined, no_objection, print, redacted_whole, rewritten, tell_or_silence,
+};
 
 answer_object! {
     /// One verdict in words that any program can act on. docs/protocol.md is its manual.
@@ -23,7 +24,7 @@ answer_object! {
         /// The whole input to run with instead.
         input: Json<'a>,
         /// What the model is to see instead of the tool's output.
-        output: &'a RawValue,
+        output: OwnJson<'a>,
         /// For the model, beside that output.
         note: String,
         /// The user's answer as it is passed on to the model.
@@ -73,7 +74,7 @@ pub(crate) fn tell(phase: Unstoppable, call: &Call<'_>, terms: &Terms) -> Reply 
     let (context, summary) = if phase == Unstoppable::End { (None, context) } else { (context, None) };
     let body = Body {
         decision: Some("allow"),
-        output: redacted(terms),
+        output: redacted_whole(terms),
         note: terms.output.as_ref().map(RedactedOutput::note),
         text: terms.said.as_deref(),
         context,
