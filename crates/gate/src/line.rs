@@ -27,6 +27,7 @@ use crate::noted::NOTES;
 use crate::observe::observe;
 use crate::options::HookOptions;
 use crate::record;
+use crate::redaction;
 use crate::store::forget_old;
 use crate::terms::{bound_to_root, terms, terms_after_failure, terms_without_options};
 use crate::withheld;
@@ -82,11 +83,12 @@ pub fn check_size(call: &Call<'_>, event: &[u8]) -> Result<(), Failure> {
 }
 
 /// Directories of our state whose files nobody needs after a month.
-const KEPT_A_MONTH: [&str; 9] = [
+const KEPT_A_MONTH: [&str; 10] = [
     "sessions",
     "compiled",
     "tallies",
     "calls",
+    redaction::MARKED,
     "contained/terms",
     NOTES,
     approval::PENDING,

@@ -17,6 +17,8 @@ use crate::withheld::without_margins;
 use toolgate_evidence::random::fill_with_random;
 
 const KEY: usize = 32;
+/// The directory of the state in which digests of what each session has seen marked are kept.
+pub(crate) const MARKED: &str = "marked-words";
 
 /// Makes the ends of marks: the same secret has the same end within a session, and tells nothing to one who has not
 /// the key.
@@ -47,7 +49,7 @@ impl<'m> Marker<'m> {
         let digest = self.digest(secret);
         let [first, second, ..] = digest;
         if seen::is_worth(secret) {
-            self.marked.borrow_mut().push(Seen::new(secret, digest));
+            self.marked.borrow_mut().extend(Seen::new(secret, digest));
         }
         u16::from_be_bytes([first, second])
     }
@@ -61,7 +63,7 @@ impl<'m> Marker<'m> {
     /// Where the digests of what this session has seen marked are kept; `None` where there is no session.
     fn seen_file(&self) -> Option<PathBuf> {
         let name = name_for(self.session.as_bytes(), 32);
-        (!self.session.is_empty()).then(|| self.file.with_file_name("marked").join(name))
+        (!self.session.is_empty()).then(|| self.file.with_file_name(MARKED).join(name))
     }
 }
 

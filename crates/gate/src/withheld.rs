@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
+use memchr::{memmem, memrchr_iter};
 use toolgate_model::{Call, Host, Phase, RedactedOutput, Reply, Terms};
 use toolgate_secrets::quote_or_escape;
 
@@ -49,6 +49,11 @@ impl Shortener {
     /// Behind the part of an event that has been kept so far.
     pub(crate) fn behind(kept: &[u8]) -> Shortener {
         let mut shortener = Shortener::default();
+        if let Some(from) = open_text(kept) {
+            (shortener.text, shortener.escaped) =
+                (Some(from), !backslashes_before(kept, kept.len()).is_multiple_of(2));
+            return shortener;
+        }
         let mut at = 0;
         while let Some(rest) = kept.get(at..).filter(|rest| !rest.is_empty()) {
             let (length, quote) = shortener.until_quote(rest);
@@ -163,37 +168,50 @@ pub(crate) fn shortened(event: &[u8]) -> (Cow<'_, [u8]>, bool) {
 
 /// Whether texts of this event may have been cut. Where a tool itself prints that they were, nothing is lost but what it printed before.
 pub(crate) fn is_shortened(event: &[u8]) -> bool {
-    event.len() > LONGEST - 2 * NEAR && memmem::find(event, REST.as_bytes()).is_some()
+    // Nearly always it stands at the end.
+    let end = event.get(event.len().saturating_sub(MARGIN)..).unwrap_or_default();
+    event.len() > LONGEST - 2 * NEAR
+        && [end, event].iter().any(|event| memmem::find(event, REST.as_bytes()).is_some())
 }
 
 /// A redacted output without what stands before the places where its texts were cut. It is JSON, and stays JSON.
 pub(crate) fn without_margins(output: &str) -> String {
-    let (bytes, end) = (output.as_bytes(), REST.as_bytes());
-    let mut out: Vec<u8> = Vec::new();
-    let (mut at, mut kept) = (0, 0);
-    let mut reader = Shortener::default();
-    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        let (length, quote) = reader.until_quote(rest);
-        at += length;
-        reader.text = match reader.text.filter(|_| quote) {
-            Some(from) => {
-                let text = bytes.get(from..at - 1).unwrap_or_default();
-                if text.ends_with(end) {
-                    let cut = at - 1 - end.len();
-                    let to = boundary(bytes, from, cut.saturating_sub(MARGIN).max(from));
-                    out.extend_from_slice(bytes.get(kept..to).unwrap_or_default());
-                    out.extend_from_slice(b"\\n");
-                    kept = cut;
-                }
-                None
-            }
-            None if quote => Some(at),
-            None => reader.text,
-        };
+    let bytes = output.as_bytes();
+    let mut out: Vec<u8> = Vec::with_capacity(output.len());
+    let mut kept = 0;
+    for cut in memmem::find_iter(bytes, REST.as_bytes()) {
+        // Only at the end of a text it is ours.
+        if bytes.get(cut + REST.len()) != Some(&b'"') {
+            continue;
+        }
+        let from = text_around(bytes, cut).max(kept);
+        let to = boundary(bytes, from, cut.saturating_sub(MARGIN).max(from));
+        out.extend_from_slice(bytes.get(kept..to).unwrap_or_default());
+        out.extend_from_slice(b"\\n");
+        kept = cut;
     }
     out.extend_from_slice(bytes.get(kept..).unwrap_or_default());
     // It is cut between characters; should it not be, nothing is shown.
     String::from_utf8(out).unwrap_or_else(|_| format!("\"{REST}\""))
+}
+
+/// Where the text begins that goes on at this place: behind the last quote before it that no backslash belongs to.
+fn text_around(bytes: &[u8], at: usize) -> usize {
+    memrchr_iter(b'"', bytes.get(..at).unwrap_or_default())
+        .find(|quote| backslashes_before(bytes, *quote).is_multiple_of(2))
+        .map_or(0, |quote| quote + 1)
+}
+
+fn backslashes_before(bytes: &[u8], at: usize) -> usize {
+    bytes.get(..at).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'\\').count()
+}
+
+/// Where the text begins in which these first bytes of JSON end, where that can be told from their end: behind a quote that closes a text
+/// something else stands than what this one has behind it.
+fn open_text(bytes: &[u8]) -> Option<usize> {
+    let from = text_around(bytes, bytes.len());
+    let closes = |byte: &u8| matches!(byte, b',' | b':' | b'}' | b']') || byte.is_ascii_whitespace();
+    (from > 0 && bytes.get(from).is_some_and(|first| !closes(first))).then_some(from)
 }
 
 /// What answers an event after a call of which nothing can be gone through: everything in it is withheld, in its shape. `None` where it is no
@@ -415,6 +433,27 @@ mod tests {
         let many = format!("[{}1]", "\"abc\",".repeat(3 * 1024 * 1024));
         let (kept, is_over) = shortened(many.as_bytes());
         assert!(is_over && kept.len() <= LONGEST + MOST_BEHIND);
+    }
+
+    #[test]
+    fn the_text_that_is_open_is_told_from_the_end_as_from_the_beginning() {
+        let event = br#"{"a": ",:}] x", "b\\":["y\\\"z,", "\\\\", 1.5, true ],"c":"\u00e9\n"} "#;
+        let by_bytes = |kept: &[u8]| {
+            let (mut text, mut escaped) = (None, false);
+            for (at, byte) in kept.iter().enumerate() {
+                match byte {
+                    _ if escaped => escaped = false,
+                    b'\\' => escaped = true,
+                    b'"' => text = if text.is_none() { Some(at + 1) } else { None },
+                    _ => {}
+                }
+            }
+            (text, escaped)
+        };
+        for end in 0..=event.len() {
+            let shortener = Shortener::behind(&event[..end]);
+            assert_eq!((shortener.text, shortener.escaped), by_bytes(&event[..end]), "{end}");
+        }
     }
 
     #[test]
