@@ -27,6 +27,8 @@ pub(super) struct Redirected {
     /// What is to be read may not be there: then the command does not run.
     may_fail: bool,
     pub(super) outputs: Vec<String>,
+    /// The programs whose output is read: `< <(ls -A)`.
+    fed_by: Vec<String>,
 }
 
 impl<'t> Interpreter<'t, '_> {
@@ -39,7 +41,7 @@ impl<'t> Interpreter<'t, '_> {
         let stdin = redirected.stdin.map(|flow| self.streams.replace_stdin(flow));
         let waiting = self.streams.replace_waiting(Vec::new());
         let before = redirected.may_fail.then(|| self.state.clone());
-        let mut outcome = self.merging(redirected.merges, run);
+        let mut outcome = self.fed(redirected.fed_by, |shell| shell.merging(redirected.merges, run));
         if let Some(before) = before {
             self.state.join(&before);
             outcome.status = Status::Either;
@@ -121,6 +123,9 @@ impl<'t> Interpreter<'t, '_> {
             if duplicates && is_descriptor {
                 self.duplicate(redirect.operator, descriptor, &target, all);
                 continue;
+            }
+            if redirect.operator == RedirectOperator::Read && descriptor.unwrap_or(0) == 0 {
+                all.fed_by = self.streams.writers_of(target.raw());
             }
             self.redirect_file(redirect, word, &target, descriptor, all);
         }

@@ -119,6 +119,12 @@ impl<'t> Streams<'t> {
         self.pipes.push(Pipe { path, ran });
     }
 
+    /// The programs that write what is read from this file that stands for a process.
+    pub(super) fn writers_of(&self, path: &str) -> Vec<String> {
+        let writes = |pipe: &&Pipe| pipe.path == path;
+        self.pipes.iter().filter(writes).flat_map(|pipe| pipe.ran.iter().cloned()).collect()
+    }
+
     /// Whether a path is a file that stands for a process of the command, and no place on the disk.
     pub(super) fn is_pipe(&self, path: &str) -> bool {
         path.starts_with("/dev/fd/6") && self.pipes.iter().any(|pipe| pipe.path == path)
@@ -213,6 +219,17 @@ impl<'t> Interpreter<'t, '_> {
         self.streams.merged |= merges;
         let out = walk(self);
         self.streams.merged = merged;
+        out
+    }
+
+    /// Walks with an input that these programs write, beside those that do already.
+    pub(super) fn fed<T>(&mut self, by: Vec<String>, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.streams.fed_by.len();
+        if before + by.len() <= MAX_FEEDING {
+            self.streams.fed_by.extend(by);
+        }
+        let out = walk(self);
+        self.streams.fed_by.truncate(before);
         out
     }
 
