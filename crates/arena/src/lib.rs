@@ -108,6 +108,17 @@ impl Arena {
         self.beyond.end_with(limit, last_words);
     }
 
+    /// Has so much of the block be there before it is touched, for a program that needs more than an ordinary call. Says nothing where the arena
+    /// is another thread's, or nobody's.
+    pub fn make_ready(&self, length: usize) {
+        let block = self.block.load(Acquire);
+        if block.is_null() || !self.is_own() {
+            return;
+        }
+        // SAFETY: the block is mapped and this process's alone, and longer than that. What lies there stays as it is.
+        unsafe { pages::populate(block, length.min(SMALL)) };
+    }
+
     /// Bytes that the system's allocator has given and not got back, beyond the block.
     pub fn beyond_block(&self) -> usize {
         self.beyond.given()

@@ -15,10 +15,10 @@ pub(crate) unsafe fn prefer_large(start: *mut u8, length: usize) {
     let _ = (start, length);
 }
 
-/// Has pages put here at once.
+/// Has pages put here at once. What lies there stays as it is.
 ///
 /// # Safety
-/// As for [`prefer_large`].
+/// The range is mapped, and the caller's alone.
 pub(crate) unsafe fn populate(start: *mut u8, length: usize) {
     #[cfg(target_os = "linux")]
     // SAFETY: advice changes nothing of what a range holds; the caller owns it.

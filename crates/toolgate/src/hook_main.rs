@@ -42,8 +42,12 @@ fn begin(words: Vec<OsString>) -> ExitCode {
     ended
 }
 
+/// What the start of a contained command asks for.
+const OF_A_SANDBOX: usize = 224 * 1024;
+
 /// Whatever is not a hook.
 fn other_command() -> ExitCode {
+    MEMORY.make_ready(OF_A_SANDBOX);
     if let Some(launched) = Launched::of_arguments() {
         return launched.map_or_else(|refused| refused, Launched::contain);
     }
