@@ -130,6 +130,8 @@ pub(crate) fn enter(
     let view = View {
         old: directory(OLD).step("opening", Path::new(OLD))?,
         new: directory(NEW).step("opening", Path::new(NEW))?,
+        blank: blank(BLANK)?,
+        blank_file: blank(BLANK_FILE)?,
         plan,
         closed: RefCell::default(),
         run,
@@ -257,6 +259,9 @@ fn directory(path: &str) -> rustix::io::Result<OwnedFd> {
 struct View<'p> {
     old: OwnedFd,
     new: OwnedFd,
+    /// Put over what is closed: an empty directory, and an empty file.
+    blank: OwnedFd,
+    blank_file: OwnedFd,
     plan: &'p CompiledPlan,
     /// Directories that are empty in the view but for what is open below them.
     closed: RefCell<Vec<PathBuf>>,
@@ -279,6 +284,21 @@ struct View<'p> {
     works: RefCell<Vec<OwnedFd>>,
     /// The copy of `packed-refs` that git inside may replace.
     packed: RefCell<Option<Packed>>,
+}
+
+/// A directory of the view.
+enum Within {
+    Top,
+    Below(OwnedFd),
+}
+
+impl Within {
+    fn of<'w>(&'w self, view: &'w View<'_>) -> &'w OwnedFd {
+        match self {
+            Within::Top => &view.new,
+            Within::Below(directory) => directory,
+        }
+    }
 }
 
 impl View<'_> {
@@ -339,7 +359,7 @@ impl View<'_> {
         })?;
         for keys in ["/proc/keys", "/proc/key-users"].map(Path::new) {
             if let Ok(point) = open_place(&self.new, keys) {
-                cover(&point, false).step("closing", keys)?;
+                self.cover(&point, false).step("closing", keys)?;
             }
         }
         Ok(())
@@ -364,6 +384,8 @@ impl View<'_> {
                 Rights::Read if place.is_directory && self.plan.caches.iter().any(|cache| cache == path) => {
                     self.hold(&place.path)?;
                 }
+                // What a command sees of its repository lies over it anyway.
+                Rights::Read if self.is_linked_repository(&place.path) => self.hold(&place.path)?,
                 // A link into a place that is read as a whole (`/bin`).
                 Rights::Read if !place.links.is_empty() && self.is_within_readable(&place.path) => {}
                 // Nothing more is in it than in what it lies in.
@@ -376,6 +398,12 @@ impl View<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a place is the repository of a linked worktree, which is put together by itself.
+    fn is_linked_repository(&self, path: &Path) -> bool {
+        let repository = self.plan.repository.as_ref().filter(|_| self.run.is_some());
+        repository.is_some_and(|repository| !repository.is_plain() && repository.common == path)
     }
 
     fn is_of_cache(&self, path: &Path) -> bool {
@@ -434,9 +462,9 @@ impl View<'_> {
     fn links(&self, place: &Found) -> Result<(), Failed> {
         for (link, text) in &place.links {
             let above = link.parent().unwrap_or(Path::new("/"));
-            let parent = self.point(above, true)?;
+            let parent = self.directory(above)?;
             let Some(name) = link.file_name() else { continue };
-            match symlinkat(text, &parent, name) {
+            match symlinkat(text, parent.of(self), name) {
                 Ok(()) | Err(Errno::EXIST | Errno::ROFS | Errno::ACCESS | Errno::PERM) => {}
                 Err(error) => return Err(error).step("linking", link),
             }
@@ -454,23 +482,29 @@ impl View<'_> {
         let (Some(above), Some(name)) = (parent(path), path.file_name()) else {
             return Err(Errno::NOENT).step("opening", path);
         };
-        let parent = self.point(above, true)?;
+        let parent = self.directory(above)?;
+        let parent = parent.of(self);
         if is_link {
-            self.remove_stale(&parent, path, name)?;
+            self.remove_stale(parent, path, name)?;
         }
         let made = if is_directory {
-            mkdirat(&parent, name, Mode::from_raw_mode(0o755))
+            mkdirat(parent, name, Mode::from_raw_mode(0o755))
         } else {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            openat(&parent, name, flags, Mode::from_raw_mode(0o444)).map(drop)
+            openat(parent, name, flags, Mode::from_raw_mode(0o444)).map(drop)
         };
         match made {
             // Another command of this plan makes the same ones, where they lie in the private temporary directory.
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error).step("making", path),
         }
-        openat2(&parent, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), STRICTLY_BELOW)
+        openat2(parent, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), STRICTLY_BELOW)
             .step("opening", path)
+    }
+
+    /// A directory of the view, made where there is none.
+    fn directory(&self, path: &Path) -> Result<Within, Failed> {
+        Ok(if path == Path::new("/") { Within::Top } else { Within::Below(self.point(path, true)?) })
     }
 
     /// An earlier command left a link there when the user did not have this cache yet. It stays where it lies in the private temporary directory.
@@ -533,11 +567,17 @@ impl View<'_> {
         self.hold(&place.path)?;
         let Ok(point) = open_place(&self.new, &place.path) else { return Ok(()) };
         if !place.is_directory || !self.holds_more(&place.path) {
-            return cover(&point, place.is_directory).step("closing", &place.path);
+            return self.cover(&point, place.is_directory).step("closing", &place.path);
         }
         in_memory(Path::new(&name_of(&point)), c"mode=755,size=1m").step("closing", &place.path)?;
         self.closed.borrow_mut().push(place.path.clone());
         Ok(())
+    }
+
+    /// An empty file over another one, or an empty directory.
+    fn cover(&self, point: &OwnedFd, is_directory: bool) -> io::Result<()> {
+        let blank = if is_directory { &self.blank } else { &self.blank_file };
+        put(&copy(blank)?, point)
     }
 
     /// Whether the view has something below a directory that is closed, which needs a directory to be put into.
@@ -730,8 +770,15 @@ impl View<'_> {
             ("stderr", "/proc/self/fd/2"),
             ("ptmx", "pts/ptmx"),
         ] {
-            let _ = unlinkat(&parent, name, AtFlags::empty());
-            symlinkat(text, &parent, name).step("linking", dev)?;
+            let linked = match symlinkat(text, &parent, name) {
+                // A grant has brought one.
+                Err(Errno::EXIST) => {
+                    let _ = unlinkat(&parent, name, AtFlags::empty());
+                    symlinkat(text, &parent, name)
+                }
+                linked => linked,
+            };
+            linked.step("linking", dev)?;
         }
         Ok(())
     }
@@ -749,22 +796,33 @@ fn is_ours(path: &Path) -> bool {
         || is_below(path, Path::new("/proc"))
 }
 
-/// An empty file over another one, or an empty directory.
-fn cover(point: &OwnedFd, is_directory: bool) -> io::Result<()> {
-    let blank = open_place(CWD, Path::new(if is_directory { BLANK } else { BLANK_FILE }))?;
-    attach(&blank, point, READ_ONLY | PLAIN)
+/// What is empty, as a mount that is read-only: what is copied from it is so too.
+fn blank(name: &str) -> Result<OwnedFd, Failed> {
+    let path = Path::new(name);
+    let place = open_place(CWD, path).step("opening", path)?;
+    attach(&place, &place, READ_ONLY | PLAIN).step("binding", path)?;
+    open_place(CWD, path).step("opening", path)
 }
 
 /// A copy of the mounts at a place, with these attributes, at a point.
 fn attach(place: &OwnedFd, point: &OwnedFd, attributes: u64) -> io::Result<()> {
+    let tree = copy(place)?;
+    sys::set_mount_attributes(&tree, attributes, true)?;
+    put(&tree, point)
+}
+
+/// A copy of the mounts at a place, which is nowhere yet.
+fn copy(place: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH
         | OpenTreeFlags::AT_RECURSIVE;
-    let tree = open_tree(place, "", flags)?;
-    sys::set_mount_attributes(&tree, attributes, true)?;
+    Ok(open_tree(place, "", flags)?)
+}
+
+fn put(tree: &OwnedFd, point: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    Ok(move_mount(&tree, "", point, "", flags)?)
+    Ok(move_mount(tree, "", point, "", flags)?)
 }
 
 /// Where the descriptors of this process are while the view is built.
