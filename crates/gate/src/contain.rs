@@ -58,6 +58,8 @@ pub struct ContainedTerms {
     repository: Option<(PathBuf, PathBuf)>,
     /// The file by which later calls know that something is still running, and the marks of this root in it.
     alive: (PathBuf, Vec<u64>, Vec<u64>),
+    /// What a hook needs to be started and to judge: the files of hosts that we are registered in, our own, and our programs.
+    unclosed: Vec<PathBuf>,
 }
 
 impl ContainedTerms {
@@ -96,6 +98,8 @@ impl ContainedTerms {
             _ => None,
         };
         let alive = locked_for(dirs, &root.physical);
+        let outside = places.own.iter().filter(|own| !root.holds(&own.physical));
+        let unclosed = outside.map(|own| own.physical.clone()).collect();
         Ok(ContainedTerms {
             terms,
             root: root.physical.clone(),
@@ -104,6 +108,7 @@ impl ContainedTerms {
             programs: programs.into_iter().flatten().collect(),
             repository,
             alive: (alive.file, alive.marks, alive.others),
+            unclosed,
         })
     }
 
@@ -127,7 +132,7 @@ impl ContainedTerms {
         directory: PathBuf,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Contained {
-        let ContainedTerms { terms, root, private, own, programs, repository, alive } = self;
+        let ContainedTerms { terms, root, private, own, programs, repository, alive, unclosed } = self;
         let mut plan = Plan::new(&root, private);
         plan.directory = directory;
         let is_own = |path: &Path| own.iter().any(|own| is_below(path, own));
@@ -168,6 +173,7 @@ impl ContainedTerms {
             passed_over: passed_over().iter().map(OsString::from).collect(),
         });
         plan.kept.clone_from(&terms.kept);
+        plan.unclosed = unclosed;
         plan.made.clone_from(&terms.made);
         plan.caches.clone_from(&terms.caches);
         plan.cache_variables = CACHE_VARIABLES.iter().map(OsString::from).collect();
@@ -230,6 +236,9 @@ pub(crate) fn kept_terms(
     Ok(file)
 }
 
+/// Changes with what terms are made of, so that no program reads those of another one.
+const FORMAT: u32 = 2;
+
 /// Where terms are kept: a name for all that they are derived from.
 fn terms_file(
     machine: &dyn Machine,
@@ -241,7 +250,7 @@ fn terms_file(
     let root = surroundings.session.places.root.as_ref();
     let own = root.and_then(|root| git::git_dir_of(machine.world(), &root.physical));
     let of_machine = (machine.program(), &dirs.state, &dirs.config, own);
-    let derived = (places, narrowed, of_machine, &surroundings.rules.digest, BUILD);
+    let derived = (FORMAT, places, narrowed, of_machine, &surroundings.rules.digest, BUILD);
     let name = name_for(&postcard::to_allocvec(&derived).map_err(io::Error::other)?, 32);
     Ok(dirs.state.join("contained").join("terms").join(name))
 }

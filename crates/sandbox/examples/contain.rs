@@ -65,6 +65,7 @@ fn understand(
             "--pin" => options.pinned.push(words.next()?.into()),
             "--nested" => nested.push(words.next()?.into()),
             "--keep" => options.kept.push(words.next()?.into()),
+            "--unclosed" => options.unclosed.push(words.next()?.into()),
             "--start" => options.start = Some(words.next()?.into()),
             "--cache" => options.caches.push(words.next()?.into()),
             "--repository" => {
@@ -87,9 +88,9 @@ fn understand(
     };
     let mut plan = Plan::new(PathBuf::from(words.next()?), PathBuf::from(words.next()?));
     plan.grants.append(&mut options.grants);
-    let Plan { pinned, kept, start, caches, repository, network, limits, .. } = options;
+    let Plan { pinned, kept, unclosed, start, caches, repository, network, limits, .. } = options;
     let environment = std::env::vars_os().collect();
-    plan = Plan { pinned, kept, start, caches, repository, network, limits, environment, ..plan };
+    plan = Plan { pinned, kept, unclosed, start, caches, repository, network, limits, environment, ..plan };
     if !nested.is_empty() {
         let passed_over = vec!["node_modules".into()];
         plan.nested = Some(Nested { top: plan.directory.clone(), names: nested, passed_over });

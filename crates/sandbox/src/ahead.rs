@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal,
 use crate::compiled::CompiledPlan;
 use crate::handed;
 use crate::kernel::Kernel;
+use crate::plan::Plan;
 use crate::rules::Rules;
 use crate::sys::{self, Fork, Signals};
 
@@ -24,8 +25,9 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Begins with the rules of this plan. Places that the plan has made must be there.
-    pub(crate) fn begin(plan: &CompiledPlan, kernel: Kernel, held: &[i32]) -> io::Result<Ahead> {
+    /// Begins with the rules of this plan. Places that the plan has made must be there. What the supervisor adds to the plan for its own use opens
+    /// nothing at this level.
+    pub(crate) fn begin(plan: &Plan, kernel: Kernel, held: &[i32]) -> io::Result<Ahead> {
         let (link, theirs) = handed::link()?;
         match sys::fork(0)? {
             Fork::Child => {
@@ -53,9 +55,10 @@ impl Ahead {
     }
 }
 
-fn rules(plan: &CompiledPlan, kernel: Kernel) -> Result<Rules, String> {
+fn rules(plan: &Plan, kernel: Kernel) -> Result<Rules, String> {
     let made = || -> io::Result<Rules> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
+        let plan = &CompiledPlan::of(plan.clone());
         let root = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let rules = Rules::new(kernel).map_err(io::Error::other)?;
         rules.of_plan(&root, plan)?.devices(&root, plan)

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, set_parent_process_death_signal, wait};
 
-use crate::pins::{Guard, Note, Patience};
+use crate::pins::{Guard, Note, Patience, Turn};
 use crate::processes::{end_children, send};
 use crate::reachable::Way;
 use crate::run::ended;
@@ -41,18 +41,23 @@ pub(crate) struct Looks<'l> {
     pub(crate) ended: &'l dyn Fn(),
     /// When the last background job has ended.
     pub(crate) jobs_ended: &'l dyn Fn(),
-    /// While there are background jobs. Where a view keeps what must not change, that is not needed.
+    /// As long as the command or a background job lives. Where a view keeps what must not change, that is not needed.
     pub(crate) standing: Option<Unchanged<'l>>,
 }
 
-/// What background jobs must not change.
+/// What a command and its background jobs must not change.
 #[derive(Clone, Copy)]
 pub(crate) struct Unchanged<'l> {
     /// Has it be as before, and says whether it was not.
     pub(crate) look: &'l dyn Fn() -> bool,
     /// Notes what it was, for the commands that begin meanwhile.
     pub(crate) note: &'l dyn Fn() -> Option<Note>,
+    /// Until that is noted, no other command begins.
+    pub(crate) turn: Option<&'l Turn>,
 }
+
+/// Most commands are over sooner, and need no note.
+const NOTED_AFTER: Duration = Duration::from_millis(20);
 
 /// How often what a background job must not change is looked at.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -61,15 +66,21 @@ const SHARE: u32 = 50;
 /// Jobs that change it more often than this are ended.
 const MOST_CHANGES: usize = 8;
 
-/// What background jobs must not change, looked at while they live. A program may write through a mapping, of which nobody is told, so time alone says when.
+/// What must not change, looked at while a command or its background jobs live. A program may write through a mapping, of which nobody is told, so time
+/// alone says when.
 struct Standing<'l> {
-    look: &'l dyn Fn() -> bool,
+    unchanged: Unchanged<'l>,
     note: Option<Note>,
     due: Instant,
     changes: usize,
 }
 
-impl Standing<'_> {
+impl<'l> Standing<'l> {
+    /// The command begins.
+    fn begin(unchanged: Unchanged<'l>) -> Standing<'l> {
+        Standing { unchanged, note: None, due: Instant::now() + NOTED_AFTER, changes: 0 }
+    }
+
     /// How long there is to wait until it is due.
     fn left(&self) -> Timespec {
         let left = self.due.saturating_duration_since(Instant::now());
@@ -79,15 +90,41 @@ impl Standing<'_> {
         }
     }
 
-    /// Looks, if it is due.
-    fn look(&mut self) -> Patience {
+    /// Notes what must not change, once. Where that cannot be done, nobody else begins.
+    fn note(&mut self) {
+        if self.note.is_none() {
+            self.note = (self.unchanged.note)();
+            if let Some(turn) = self.unchanged.turn.filter(|_| self.note.is_some()) {
+                turn.leave();
+            }
+        }
+    }
+
+    /// Looks, if it is due. What a command changes itself is left to its supervisor, unless another one waits to begin.
+    fn look(&mut self, has_ended: bool) -> Patience {
         let begun = Instant::now();
         if begun < self.due {
             return Patience::Left;
         }
-        self.changes += usize::from((self.look)());
+        self.note();
+        if has_ended || self.note.as_ref().is_some_and(Note::is_awaited) {
+            self.changes += usize::from((self.unchanged.look)());
+        }
         self.due = Instant::now() + INTERVAL.max(begun.elapsed() * SHARE);
         if self.changes > MOST_CHANGES { Patience::Spent } else { Patience::Left }
+    }
+
+    /// The last look is over.
+    fn end(self) {
+        if let Some(note) = self.note {
+            note.remove();
+        }
+    }
+
+    /// The descriptors that it needs.
+    fn held(&self) -> impl Iterator<Item = &OwnedFd> {
+        let turn = self.unchanged.turn.filter(|_| self.note.is_none()).map(Turn::held);
+        self.note.iter().flat_map(Note::held).chain(turn)
     }
 }
 
@@ -125,15 +162,16 @@ pub(crate) fn stay(
     };
     let is_init = apart.is_none();
     let (witness, mut lost) = apart.map(|apart| (apart.witness, apart.lost)).unzip();
+    let mut standing = looks.standing.map(Standing::begin);
     let mut others = vec![orders, tell];
     others.extend(witness.iter().flat_map(Witness::held));
+    others.extend(noted(standing.as_ref()));
     kept(&others, guard.as_ref(), way.as_ref());
     let mut arrived = Arrived { witness, ..Arrived::default() };
     let mut has_ended = None;
     let mut has_told = false;
     let mut is_alone_here = false;
     let mut has_left_jobs = false;
-    let mut standing: Option<Standing<'_>> = None;
     loop {
         let mut polled = vec![PollFd::new(signals.descriptor(), PollFlags::IN)];
         let listens = !is_alone_here && (!has_told || lost.is_some());
@@ -180,7 +218,7 @@ pub(crate) fn stay(
             return;
         }
         if let Some(standing) = standing.as_mut()
-            && standing.look() == Patience::Spent
+            && standing.look(has_ended.is_some()) == Patience::Spent
         {
             end_children(rustix::process::getpid());
         }
@@ -207,17 +245,14 @@ pub(crate) fn stay(
                 // Nothing is left that could move the directory of the host's hooks. The supervisor looks after it from here on.
                 way = None;
                 // Whoever has been told finds no lock of ours any more, and need not wait for our end. The witness ends with its questions.
-                held.keep_only_works_and([tell, orders]);
+                held.keep_only_works_and([tell, orders].into_iter().chain(noted(standing.as_ref())));
             } else {
                 has_left_jobs = true;
-                // The supervisor looks first.
-                let due = Instant::now() + INTERVAL;
-                standing = looks.standing.map(|Unchanged { look, note }| Standing {
-                    look,
-                    note: note(),
-                    due,
-                    changes: 0,
-                });
+                if let Some(standing) = &mut standing {
+                    standing.note();
+                    // The supervisor looks first.
+                    standing.due = Instant::now() + INTERVAL;
+                }
                 // Some hosts end the whole process group with a call. A job that has left the group stays, so init must.
                 let _ = rustix::process::setsid();
                 if let Some(guard) = &mut guard {
@@ -228,13 +263,11 @@ pub(crate) fn stay(
             let _ = rustix::io::write(tell, &[status.to_bytes().as_slice(), &[left]].concat());
             if is_alone {
                 // Whoever could not be started has said so, and the supervisor reads to the end.
-                held.keep_only_works_and([orders]);
+                held.keep_only_works_and([orders].into_iter().chain(noted(standing.as_ref())));
             } else {
                 arrived.witness = None;
                 let mut others = vec![orders];
-                others.extend(
-                    standing.iter().filter_map(|standing| standing.note.as_ref()).flat_map(Note::held),
-                );
+                others.extend(noted(standing.as_ref()));
                 kept(&others, guard.as_ref(), way.as_ref());
             }
             has_told = true;
@@ -249,19 +282,24 @@ pub(crate) fn stay(
                 if let Some(mut way) = way.take() {
                     way.look();
                 }
-                if let Some(standing) = standing.take() {
-                    (standing.look)();
-                    if let Some(note) = standing.note {
-                        note.remove();
-                    }
+                if let Some(standing) = &standing {
+                    (standing.unchanged.look)();
                 }
                 (looks.jobs_ended)();
+            }
+            if let Some(standing) = standing.take() {
+                standing.end();
             }
             held.works.iter().for_each(tidy);
             // What is closed already is not to be closed again by its owners.
             sys::exit_at_once(0);
         }
     }
+}
+
+/// The descriptors that `Standing` needs.
+fn noted<'s>(standing: Option<&'s Standing<'_>>) -> impl Iterator<Item = &'s OwnedFd> {
+    standing.into_iter().flat_map(Standing::held)
 }
 
 /// Waits for the supervisor to say that all is looked after. `false`: it has gone without a word.

@@ -224,7 +224,7 @@ pub(crate) fn read_seen_file(
 }
 
 /// Which content a file has: the kernel changes the last part with every write, and no program can set it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     file: (u64, u64),
     changed: (i64, i64),
@@ -246,8 +246,13 @@ impl Stamp {
     /// The stamp of a file that has been left alone for a while, so that a write from now on must show. The kernel's clock for this goes in steps
     /// of some milliseconds.
     pub(crate) fn settled(self) -> Option<Stamp> {
+        self.settled_by(SystemTime::now())
+    }
+
+    /// The same, for what was left alone for a while at that time.
+    pub(crate) fn settled_by(self, time: SystemTime) -> Option<Stamp> {
         const STEP: Duration = Duration::from_millis(50);
-        let now = SystemTime::now().checked_sub(STEP)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let now = time.checked_sub(STEP)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         (self.changed < (now.as_secs().cast_signed(), i64::from(now.subsec_nanos()))).then_some(self)
     }
 }

@@ -6,6 +6,7 @@
 //! away, and both are reported. What appears is moved away while the command runs, too (`pins/guard.rs`).
 
 mod guard;
+mod modes;
 mod nested;
 mod standing;
 
@@ -17,6 +18,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mkdirat, open, openat, readlinkat,
@@ -35,7 +37,10 @@ use crate::plan::{Grant, Level, Rights};
 pub(crate) use guard::{Guard, Patience};
 pub(crate) use nested::Tree;
 pub use nested::is_mark;
-pub(crate) use standing::Note;
+pub(crate) use standing::{Note, Turn};
+
+use guard::Quiet;
+use modes::Modes;
 
 /// One pinned file, or all files of one pinned directory: so much is kept, and can be put back.
 const MOST_KEPT: u64 = 16 << 20;
@@ -116,6 +121,10 @@ impl State {
 pub(crate) struct Pins {
     all: Vec<Pin>,
     level: Level,
+    /// Those that are missing while nothing happens where they would be.
+    quiet: Quiet,
+    /// Where the kernel does not keep them.
+    modes: Modes,
     /// What looks after those that are not there.
     pub(crate) guard: Option<Guard>,
 }
@@ -230,6 +239,11 @@ impl Directories {
 impl Pins {
     /// Looks at every pin of a plan.
     pub(crate) fn look(plan: &CompiledPlan, level: Level) -> io::Result<Pins> {
+        let begun = SystemTime::now();
+        let modes = match level {
+            Level::Landlock => Modes::look(&plan.unclosed),
+            Level::Full => Modes::default(),
+        };
         let mut directories = Directories::new()?;
         let mut pins: Vec<Pin> = Vec::new();
         let mut known: BTreeSet<OsString> = BTreeSet::new();
@@ -271,8 +285,8 @@ impl Pins {
             }
         }
         let is_writable = |path: &Path| plan.rights_at(path) == Rights::Write;
-        let guard = Guard::of(&pins, &mut directories, is_writable, || plan.quarantine())?;
-        Ok(Pins { all: pins, level, guard })
+        let (guard, quiet) = Guard::of(&pins, &mut directories, begun, is_writable, || plan.quarantine())?;
+        Ok(Pins { all: pins, level, quiet, modes, guard })
     }
 
     /// Looks again, and has everything be as before. `moved`: what was moved away while the command ran.
@@ -297,16 +311,21 @@ impl Pins {
         plan: &CompiledPlan,
         is_as_before: impl Fn(&State, &State) -> bool,
     ) -> Vec<Disturbed> {
-        let mut disturbed = Vec::new();
+        let mut disturbed = self.modes.put_back();
         let mut directories = match Directories::new() {
             Ok(directories) => directories,
             Err(error) => {
                 let outcome = Repair::Failed(error.to_string());
                 let failed = |pin: &Pin| Disturbed { path: pin.path.clone(), outcome: outcome.clone() };
-                return self.all.iter().map(failed).collect();
+                disturbed.extend(self.all.iter().map(failed));
+                return disturbed;
             }
         };
-        for pin in &self.all {
+        let missing = self.quiet.missing();
+        for (number, pin) in self.all.iter().enumerate() {
+            if missing.contains(&number) {
+                continue;
+            }
             let now = directories.state_at(&pin.path);
             if is_as_before(&pin.before, &now) || pin.is_out_of_reach(self.level, &mut directories) {
                 continue;

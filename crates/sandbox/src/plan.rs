@@ -126,6 +126,9 @@ pub struct Plan {
     /// Places in writable ones that are only read, but for grants of writing below them. At level `landlock` no kernel holds that, so they are
     /// compared when the command has ended, and put back. What is too large for that is not run.
     pub kept: Vec<PathBuf>,
+    /// Files outside of what the command may write, without links on their way, whose modes must stay as they are, as those of what they lie in. At
+    /// level `landlock` no kernel holds that, so they are put back.
+    pub unclosed: Vec<PathBuf>,
     /// The directory in which a host starts its hooks. It is put back if the command or what it leaves running moves, removes or closes it or one
     /// above it: most hosts run a call whose hook cannot be started.
     pub start: Option<PathBuf>,
@@ -160,6 +163,7 @@ impl Plan {
             pinned: Vec::new(),
             nested: None,
             kept: Vec::new(),
+            unclosed: Vec::new(),
             start: None,
             made: Vec::new(),
             caches: Vec::new(),

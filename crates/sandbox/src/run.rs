@@ -31,7 +31,7 @@ use crate::limits;
 use crate::observe::Observer;
 use crate::outcome::{Ended, Error, Outcome, Refused};
 use crate::path::make_own;
-use crate::pins::{self, Guard, Pins, Tree};
+use crate::pins::{self, Guard, Pins, Tree, Turn};
 use crate::plan::{Grant, Level, Plan, Rights};
 use crate::reachable::keep_reachable;
 use crate::view::Caches;
@@ -69,6 +69,12 @@ fn run_with(
     limits::check(&plan.limits)?;
     heir::wait_for(&plan.private)?;
     let mut plan = plan.clone();
+    for made in &plan.made {
+        // Follows no link at its end. What stands there already has rights by the plan.
+        let _ = fs::create_dir(made);
+    }
+    // From here on all that the plan opens is there.
+    let ahead = (level == Level::Landlock).then(|| Ahead::begin(&plan, kernel, &PASSED_ON)).transpose()?;
     git::complete(&mut plan, level)?;
     let mut tree = Tree::look(&mut plan)?;
     if level == Level::Full {
@@ -80,12 +86,11 @@ fn run_with(
     }
     let plan = &CompiledPlan::of(plan);
     let caches = prepare(plan, level)?;
-    // From here on all that the plan opens is there.
-    let ahead = (level == Level::Landlock).then(|| Ahead::begin(plan, kernel, &PASSED_ON)).transpose()?;
     let left_before = tree.as_mut().map(|tree| tree.begin(plan)).unwrap_or_default();
     let alive = plan.alive.as_ref().map(Alive::lock).transpose()?;
+    let turn = (level == Level::Landlock).then(|| Turn::take(&plan.private)).transpose()?;
     let mut pins = match level {
-        // At this level a background job may have changed them a moment ago.
+        // At this level another command or a background job may have changed them a moment ago.
         Level::Landlock => Pins::once_as_noted(&plan.private, || Pins::look(plan, level))?,
         Level::Full => Pins::look(plan, level)?,
     };
@@ -100,6 +105,7 @@ fn run_with(
         guard: &guard,
         caches: &caches,
         pins: &pins,
+        turn: turn.as_ref(),
         orders: &orders,
         heir: &heir,
     };
@@ -107,6 +113,9 @@ fn run_with(
     // Also where the command could not be started: what earlier ones have left is taken over anyway.
     let moved = guard.take().map(Guard::moved).unwrap_or_default();
     let mut disturbed = pins.check(plan, moved);
+    if let Some(turn) = &turn {
+        turn.leave();
+    }
     if let Some(start) = &plan.start {
         keep_reachable(start);
     }
@@ -155,10 +164,6 @@ fn prepare(plan: &CompiledPlan, level: Level) -> Result<Caches, Error> {
             closed.display(),
             writable.display()
         )));
-    }
-    for made in &plan.made {
-        // Follows no link at its end. What stands there already has rights by the plan.
-        let _ = fs::create_dir(made);
     }
     let own_caches = plan.own_caches().filter(|_| level == Level::Landlock);
     for own in [plan.temporary()].into_iter().chain(own_caches) {

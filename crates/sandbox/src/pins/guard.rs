@@ -7,17 +7,18 @@
 //! It uses the old way of watching directories (`F_NOTIFY`): a process that ends with an inotify instance waits some 16 ms for the kernel
 //! to tidy up. The old way reports no name, so each pinned name is checked; there are few.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, FileType, fstat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, fstat, fstatfs, statat};
 use rustix::io::Errno;
 
 use super::{Directories, MOST_OPEN, Pin, State, move_away, names};
-use crate::path::{kind_at, reach_directory};
+use crate::path::{Stamp, kind_at, reach_directory};
 use crate::sys;
 
 /// A command that makes such names more often than this is ended.
@@ -27,6 +28,8 @@ const MOST_APPEARANCES: usize = 64;
 struct Awaited {
     /// Where it is looked for: the index of a directory that no command can replace.
     from: usize,
+    /// Whether the first part of the way was missing there, and the directory still says so while it is as it was.
+    is_quiet: bool,
     /// The way from there.
     way: Vec<OsString>,
     path: PathBuf,
@@ -40,9 +43,32 @@ struct OnTheWay {
     handle: OwnedFd,
 }
 
+/// Which pins are missing, since directories that no command can replace have no entry for the first part of the way to them.
+///
+/// The kernel stamps a directory with each entry that is made in it, and no program can set that stamp. So one look at the directory says of all of
+/// them that they are still missing.
+#[derive(Default)]
+pub(super) struct Quiet {
+    directories: Vec<(PathBuf, Stamp)>,
+    /// By the number of the pin.
+    pins: BTreeMap<usize, usize>,
+}
+
+impl Quiet {
+    /// The pins that are missing still, by their numbers.
+    pub(super) fn missing(&self) -> BTreeSet<usize> {
+        let is_as_before = |(path, stamp): &(PathBuf, Stamp)| Stamp::at(CWD, path) == Some(*stamp);
+        let as_before: Vec<bool> = self.directories.iter().map(is_as_before).collect();
+        let missing = self.pins.iter().filter(|(_, at)| as_before.get(**at) == Some(&true));
+        missing.map(|(pin, _)| *pin).collect()
+    }
+}
+
 /// What looks after names that are not there.
 pub(crate) struct Guard {
     directories: Vec<OwnedFd>,
+    /// What each of them was before the pins were looked at, where it was not changed a moment ago.
+    stamps: Vec<Option<Stamp>>,
     on_the_way: Vec<OnTheWay>,
     awaited: Vec<Awaited>,
     quarantine: OwnedFd,
@@ -50,6 +76,14 @@ pub(crate) struct Guard {
     moved: BTreeSet<PathBuf>,
     /// Whether this process takes `SIGIO`.
     is_armed: bool,
+}
+
+/// Whether this kernel stamps what is in a directory, with its own clock: another machine's may be slow, or coarse.
+fn is_local(directory: &OwnedFd) -> bool {
+    /// ext4, btrfs, XFS, F2FS, tmpfs.
+    const STAMPED_HERE: [u64; 5] = [0xef53, 0x9123_683e, 0x5846_5342, 0xf2f5_2010, 0x0102_1994];
+    fstatfs(directory)
+        .is_ok_and(|found| u64::try_from(found.f_type).is_ok_and(|kind| STAMPED_HERE.contains(&kind)))
 }
 
 /// Whether a command may go on.
@@ -61,46 +95,60 @@ pub(crate) enum Patience {
 
 impl Guard {
     /// Looks after the pins that are not there. `None` where all of them are. `is_writable`: whether a command may make names in a directory.
+    /// `begun`: when somebody began to look at the pins.
     pub(super) fn of(
         pins: &[Pin],
         directories: &mut Directories,
+        begun: SystemTime,
         is_writable: impl Fn(&Path) -> bool,
         quarantine: impl FnOnce() -> io::Result<OwnedFd>,
-    ) -> io::Result<Option<Guard>> {
-        let mut places: Vec<(PathBuf, OwnedFd)> = Vec::new();
+    ) -> io::Result<(Option<Guard>, Quiet)> {
+        let mut places: Vec<(PathBuf, OwnedFd, Option<Stamp>)> = Vec::new();
         let mut awaited = Vec::new();
-        for pin in pins.iter().filter(|pin| pin.before == State::Nothing) {
+        let mut quiet = BTreeMap::new();
+        for (number, pin) in pins.iter().enumerate().filter(|(_, pin)| pin.before == State::Nothing) {
             // The directory of a name in it is the directory.
             let mut above = pin.path.ancestors().skip(1);
             let Some(mut above) = above.find(|above| directories.above(&above.join("x")).is_ok()) else {
                 continue;
             };
             // From the top of what can be written: a directory below it can be exchanged for another one.
+            let nearest = above;
             while let Some(higher) = above.parent().filter(|higher| is_writable(higher)) {
                 above = higher;
             }
             let Ok(handle) = directories.above(&above.join("x")) else { continue };
-            let known = places.iter().position(|(place, _)| place == above);
+            let known = places.iter().position(|(place, ..)| place == above);
             let from = match known {
                 Some(known) => known,
                 None if places.len() < MOST_OPEN => {
                     // Opened for itself: whoever closes a descriptor is told nothing by others of the same opening any more.
                     let Ok(handle) = reach_directory(handle, Path::new(".")) else { continue };
-                    places.push((above.to_owned(), handle));
+                    let stamp = is_local(&handle).then(|| Stamp::at(&handle, Path::new("."))).flatten();
+                    places.push((above.to_owned(), handle, stamp.and_then(|stamp| stamp.settled_by(begun))));
                     places.len() - 1
                 }
                 None => continue,
             };
             let way = names(pin.path.strip_prefix(above).unwrap_or(&pin.path)).collect();
-            awaited.push(Awaited { from, way, path: pin.path.clone() });
+            let is_quiet = nearest == above && places.get(from).is_some_and(|(.., stamp)| stamp.is_some());
+            if is_quiet {
+                quiet.insert(number, from);
+            }
+            awaited.push(Awaited { from, is_quiet, way, path: pin.path.clone() });
         }
         if awaited.is_empty() {
-            return Ok(None);
+            return Ok((None, Quiet::default()));
         }
-        let directories = places.into_iter().map(|(_, handle)| handle).collect();
+        let stamped = places.iter().map(|(path, _, stamp)| (path.clone(), stamp.unwrap_or_default()));
+        let quiet = Quiet { directories: stamped.collect(), pins: quiet };
+        let stamps = places.iter().map(|(.., stamp)| *stamp).collect();
+        let directories = places.into_iter().map(|(_, handle, _)| handle).collect();
         let (on_the_way, moved) = (Vec::new(), BTreeSet::new());
         let (quarantine, appearances, is_armed) = (quarantine()?, 0, false);
-        Ok(Some(Guard { directories, on_the_way, awaited, quarantine, appearances, moved, is_armed }))
+        let guard =
+            Guard { directories, stamps, on_the_way, awaited, quarantine, appearances, moved, is_armed };
+        Ok((Some(guard), quiet))
     }
 
     /// Has the kernel tell this process, by `SIGIO`, of what is made. Who does not hear of it finds it when the command has ended.
@@ -124,7 +172,16 @@ impl Guard {
     pub(crate) fn look(&mut self) -> Patience {
         // Most names begin alike (`.agent/settings.json`, `.agent/skills`), and nothing is there of the first part.
         let mut missing = None;
+        let stamped = self.directories.iter().zip(&self.stamps);
+        let as_before: Vec<bool> = stamped
+            .map(|(directory, stamp)| stamp.is_some() && Stamp::at(directory, Path::new(".")) == *stamp)
+            .collect();
         for at in 0..self.awaited.len() {
+            let is_missing =
+                |awaited: &Awaited| awaited.is_quiet && as_before.get(awaited.from) == Some(&true);
+            if self.awaited.get(at).is_some_and(is_missing) {
+                continue;
+            }
             let first = self.first_of(at);
             if first.is_some() && first == missing.and_then(|at| self.first_of(at)) {
                 continue;
@@ -151,7 +208,7 @@ impl Guard {
 
     /// Whether there was something to be moved away.
     fn look_for(&mut self, at: usize) -> io::Result<bool> {
-        let Some(Awaited { from, way, path }) = self.awaited.get(at) else { return Ok(false) };
+        let Some(Awaited { from, way, path, .. }) = self.awaited.get(at) else { return Ok(false) };
         let Some((last, above)) = way.split_last() else { return Ok(false) };
         let Some(top) = self.directories.get(*from) else { return Ok(false) };
         let mut place = path.ancestors().nth(way.len()).unwrap_or(path).to_owned();

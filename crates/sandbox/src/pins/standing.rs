@@ -1,35 +1,82 @@
-//! What pins are as long as a background job of level `landlock` lives, for the commands that begin meanwhile.
+//! What pins are as long as a command of level `landlock` or a background job of it lives, for the commands that begin meanwhile.
 //!
-//! The keeper puts back what a job changes, a moment later. A command that begins within that moment must not take the change for what was there
-//! before: it would put it back in its turn, after the job and its keeper are gone. So a keeper notes what its pins are, and whoever begins waits until
-//! they are so.
+//! What a command changes is put back when it has ended, and what a job changes a moment later. A command that begins before that must not take the
+//! change for what was there before: it would put it back in its turn, after the other one and its keeper are gone. So a keeper notes what its pins
+//! are, and whoever begins waits until they are so. A keeper that sees somebody wait puts them back, also while its command runs.
+//!
+//! Most commands are over in a moment. So the note comes a moment after the command has begun, and until then nobody else begins ([`Turn`]).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat};
+use rustix::io::Errno;
 use rustix::process::getpid;
 use sha2::{Digest, Sha256};
 
 use super::{Pins, State};
 use crate::path::{names_in, open_directory, open_or_make, read_to_end};
+use crate::sys;
 
 /// A keeper puts back what was changed in less, or ends who changes it.
 const PATIENCE: Duration = Duration::from_secs(4);
 const LOOK: Duration = Duration::from_millis(40);
+const TURN: Duration = Duration::from_millis(4);
+/// On a busy machine, many may begin at once.
+const TURNS: Duration = Duration::from_secs(30);
 /// As many paths as there are in a large plan.
 const LARGEST: u64 = 4 << 20;
 /// Ends a note.
 const END: &[u8] = b".";
 /// More keepers than a worktree ever has.
 const MOST: usize = 1024;
+/// The byte of a note that is locked by those who wait.
+const AWAITED: u64 = 0;
+
+/// The time between a command's look at its pins and its keeper's note of them, in which no other command of the worktree looks at them.
+pub(crate) struct Turn {
+    /// Locked.
+    file: OwnedFd,
+}
+
+impl Turn {
+    /// Waits for the others.
+    pub(crate) fn take(private: &Path) -> io::Result<Turn> {
+        let mut options = fs::OpenOptions::new();
+        let file: OwnedFd =
+            options.create(true).truncate(false).write(true).mode(0o600).open(private.join("turn"))?.into();
+        let begun = Instant::now();
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if error != Errno::WOULDBLOCK {
+                return Err(error.into());
+            }
+            if begun.elapsed() > TURNS {
+                let told = "another command of this worktree has begun and does not go on; end it first";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
+            }
+            std::thread::sleep(TURN);
+        }
+        Ok(Turn { file })
+    }
+
+    /// Lets others begin: whoever has the descriptor lets go for all.
+    pub(crate) fn leave(&self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+
+    /// The descriptor that it needs.
+    pub(crate) fn held(&self) -> &OwnedFd {
+        &self.file
+    }
+}
 
 /// A note, as long as its keeper lives.
 pub(crate) struct Note {
@@ -45,7 +92,12 @@ impl Note {
         [&self.directory, &self.file]
     }
 
-    /// The job is over, and all is as it was.
+    /// Whether a command waits until all is as noted.
+    pub(crate) fn is_awaited(&self) -> bool {
+        sys::is_byte_locked(&self.file, AWAITED).unwrap_or(true)
+    }
+
+    /// The command or the job is over, and all is as it was.
     pub(crate) fn remove(self) {
         let _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
     }
@@ -75,8 +127,9 @@ impl Pins {
         Ok(Note { directory, name, file: file.into() })
     }
 
-    fn digests(&self) -> BTreeMap<&Path, String> {
-        self.all.iter().map(|pin| (pin.path.as_path(), digest(&pin.before))).collect()
+    fn digests(&self) -> BTreeMap<PathBuf, String> {
+        let modes = self.modes.notes().map(|(name, mode)| (name, digest(&State::Other(mode))));
+        self.all.iter().map(|pin| (pin.path.clone(), digest(&pin.before))).chain(modes).collect()
     }
 
     /// Looks at pins until they are what the keepers of background jobs have noted.
@@ -87,10 +140,10 @@ impl Pins {
         let begun = Instant::now();
         loop {
             let pins = look()?;
-            let Some(path) = pins.differs(private)? else { return Ok(pins) };
+            let Some((path, _awaits)) = pins.differs(private)? else { return Ok(pins) };
             if begun.elapsed() > PATIENCE {
                 let told = format!(
-                    "a background job of an earlier command keeps {} from being what it was; end that job first",
+                    "an earlier command or a background job of it keeps {} from being what it was; end that one first",
                     path.display()
                 );
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
@@ -99,8 +152,8 @@ impl Pins {
         }
     }
 
-    /// A path that is not as it was noted.
-    fn differs(&self, private: &Path) -> io::Result<Option<PathBuf>> {
+    /// A path that is not as it was noted, and what says that somebody waits.
+    fn differs(&self, private: &Path) -> io::Result<Option<(PathBuf, OwnedFd)>> {
         let directory = match File::open(directory(private)) {
             Ok(directory) => open_directory(&directory, Path::new("."))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -118,18 +171,24 @@ impl Pins {
                 }
                 continue;
             }
-            let noted = read_to_end(&File::from(file), LARGEST)?
+            let file = File::from(file);
+            let noted = read_to_end(&file, LARGEST)?
                 .ok_or_else(|| io::Error::other("a note about a background job is too long to be read"))?;
+            let awaits = |path: PathBuf| -> io::Result<Option<(PathBuf, OwnedFd)>> {
+                let file = file.try_clone()?.into();
+                sys::lock_byte(&file, AWAITED)?;
+                Ok(Some((path, file)))
+            };
             if !noted.ends_with(END) {
                 // It is being written.
-                return Ok(Some(self::directory(private).join(name)));
+                return awaits(self::directory(private).join(name));
             }
             let digests = digests.get_or_insert_with(|| self.digests());
             for line in noted.split(|byte| *byte == 0) {
                 let Some((noted, path)) = line.split_at_checked(64) else { continue };
                 let path = Path::new(OsStr::from_bytes(path.get(1..).unwrap_or_default()));
                 if digests.get(path).is_some_and(|digest| digest.as_bytes() != noted) {
-                    return Ok(Some(path.to_owned()));
+                    return awaits(path.to_owned());
                 }
             }
         }

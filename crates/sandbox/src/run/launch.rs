@@ -25,7 +25,7 @@ use crate::kernel::Kernel;
 use crate::limits;
 use crate::observe::{self, Observer};
 use crate::path::is_below;
-use crate::pins::{Guard, Pins};
+use crate::pins::{Guard, Pins, Turn};
 use crate::plan::{Level, Network, Rights};
 use crate::privileges::{drop_capabilities, map_ids};
 use crate::reachable::keep_reachable;
@@ -63,6 +63,8 @@ pub(super) struct Kept<'k> {
     pub(super) caches: &'k Caches,
     /// What has to be as before.
     pub(super) pins: &'k Pins,
+    /// Level `landlock`: until that is noted, no other command begins.
+    pub(super) turn: Option<&'k Turn>,
     /// Where keeper or init takes signals, until everything is looked after.
     pub(super) orders: &'k RefCell<Option<fs::File>>,
     /// Who looks at level `full` if the supervisor is killed.
@@ -296,7 +298,7 @@ impl Launch<'_> {
                 let unchanged = || self.kept.pins.keep(self.plan);
                 let jobs_ended = || self.look_after_jobs();
                 let note = || self.kept.pins.note(&self.plan.private).ok();
-                let standing = Some(Unchanged { look: &unchanged, note: &note });
+                let standing = Some(Unchanged { look: &unchanged, note: &note, turn: self.kept.turn });
                 let looks = Looks { ended: &|| {}, jobs_ended: &jobs_ended, standing };
                 stay(command, self.signals, orders, tell, &kept, guard, apart, &looks);
                 sys::exit_at_once(0)
@@ -339,16 +341,23 @@ impl Launch<'_> {
                 step(drop_capabilities(), "dropping capabilities")?;
             }
             step(sys::keep_streams_only(), "closing descriptors")?;
+            // The rules of level `landlock` may still be put together.
+            if self.level == Level::Landlock {
+                step(sys::install(self.filter()), "filtering system calls")?;
+            }
             let rules = match (self.kept.ahead, view) {
                 (Some(ahead), _) => ahead.finish().and_then(|rules| self.rules_of_landlock(rules, &root)),
                 (None, Some(view)) => self.rules_of_view(&root, view),
                 (None, None) => Err(io::ErrorKind::NotFound.into()),
             };
             step(step(rules, "granting places")?.restrict_self(), "restricting")?;
+            // This one forbids calls by which places are granted.
             if self.kernel.landlock < 3 {
                 step(sys::install(&filter::WITHOUT_TRUNCATE), "filtering system calls")?;
             }
-            step(sys::install(self.filter()), "filtering system calls")?;
+            if self.level == Level::Full {
+                step(sys::install(self.filter()), "filtering system calls")?;
+            }
             // Last, since whoever has it waits at its next call until the supervisor answers.
             self.link.map_or(Ok(()), |link| step(observe::hand_over(link), "handing over the listener"))
         })();

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::escapes::world::User;
 use crate::world::{World, at_each_level, contain, copy_program, levels};
@@ -182,6 +182,57 @@ time.sleep(1); map[:] = b\"evil!!!!\"; time.sleep(2)' || true";
             world.with_pins(&PINS, "true").ok();
             std::thread::sleep(std::time::Duration::from_millis(1500));
             assert_eq!(fs::read_to_string(&file).unwrap(), "settings", "{}: {script}", world.level);
+        }
+    });
+}
+
+/// A host that cannot read its settings starts no hook. At level `full` nothing of it is there.
+#[test]
+fn files_outside_that_hooks_need_are_not_closed() {
+    at_each_level(|world| {
+        prepare(world);
+        let settings = world.path("host/.host/settings.json");
+        fs::create_dir_all(settings.parent().unwrap()).unwrap();
+        fs::write(&settings, "hooks").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        let above = settings.parent().unwrap();
+        let before = (mode(&settings), mode(above));
+        let close = format!("chmod 000 {0}/settings.json; chmod 000 {0}", above.display());
+        let later = format!("(sleep 1; {close}; sleep 1) > /dev/null 2>&1 &");
+        let options = [("--unclosed", settings.clone().into())];
+        for (script, pause) in [(close, 0), (later, 1800)] {
+            world.with_options(&options, &format!("exec 2>/dev/null\n{script}\ntrue")).ok();
+            std::thread::sleep(std::time::Duration::from_millis(pause));
+            assert_eq!(mode(&settings), before.0, "{}: {script}", world.level);
+            // To root outside no directory is closed.
+            assert!(
+                rustix::process::geteuid().is_root() || mode(above) == before.1,
+                "{}: {script}",
+                world.level
+            );
+        }
+    });
+}
+
+/// Hosts run several calls at once.
+#[test]
+fn what_a_command_has_changed_is_not_taken_for_what_was_there_by_another_one() {
+    at_each_level(|world| {
+        prepare(world);
+        let file = world.path("w/.agent/settings.json");
+        let report = world.path("report");
+        let options = PINS.map(|pin| ("--pin", world.path("w").join(pin).into()));
+        // The second begins when the first is long at work, and when it has just begun. It ends later.
+        for (pause, first) in [("sleep 0.5", "sleep 2"), ("true", "sleep 0.7")] {
+            let script = format!("echo evil > .agent/settings.json; {pause}; touch changed; {first}");
+            let begun = world.start_with("w", &script, &report, &options);
+            while !world.path("w/changed").exists() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            let second = world.with_pins(&PINS, "cat .agent/settings.json; rm changed; sleep 3").ok();
+            assert_eq!(second.output, "settings", "{}", world.level);
+            begun.wait_with_output().unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), "settings", "{}: {pause}", world.level);
         }
     });
 }

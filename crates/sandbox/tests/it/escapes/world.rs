@@ -104,6 +104,7 @@ const ITS_OWN: &[&str] = &[
     "state/sessions/one/git",
     "state/sessions/one/quarantine",
     "state/sessions/one/standing",
+    "state/sessions/one/turn",
     "state/sessions/in-use",
     "main/.git/worktrees/one",
     "main/.git/objects",
