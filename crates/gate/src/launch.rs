@@ -90,7 +90,8 @@ pub(crate) fn shared(facts: &Facts<'_>) -> Vec<Shared> {
             .chain(&places.siblings)
             .any(|place| place.physical.starts_with(&top));
         let write = used.access.changes();
-        if holds_more || (write && used.foreign) || shared.len() == MOST_SHARED {
+        let is_heeded = InShared::temporary(path).is_some_and(|shared| shared.is_heeded_below());
+        if holds_more || (write && is_heeded) || (write && used.foreign) || shared.len() == MOST_SHARED {
             continue;
         }
         let path = if write { top } else { path.to_owned() };

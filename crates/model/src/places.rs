@@ -45,6 +45,46 @@ pub fn below<'p>(base: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
 
 /// Temporary directories that everybody shares, and of which a contained command has its own.
 pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+/// Names that programs look for in the directory that they are started in and in all above it, and obey: in a temporary directory they count for
+/// whatever anybody builds or unpacks there. With any ending, too: `.eslintrc.js`.
+const HEEDED_BELOW: [&str; 36] = [
+    ".babelrc",
+    ".bazelrc",
+    ".bundle",
+    ".cargo",
+    ".config",
+    ".eslintrc",
+    ".git",
+    ".hg",
+    ".jj",
+    ".mise",
+    ".mocharc",
+    ".mvn",
+    ".npmrc",
+    ".pnpmfile",
+    ".prettierrc",
+    ".rspec",
+    ".yarnrc",
+    "Cargo.toml",
+    "Gemfile",
+    "Justfile",
+    "Rakefile",
+    "babel.config",
+    "conftest.py",
+    "eslint.config",
+    "go.work",
+    "jest.config",
+    "justfile",
+    "mise.toml",
+    "node_modules",
+    "package.json",
+    "pnpm-workspace.yaml",
+    "prettier.config",
+    "pyproject.toml",
+    "pytest.ini",
+    "rust-toolchain",
+    "setup.cfg",
+];
 /// Where everybody shares memory by names.
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -70,6 +110,15 @@ impl<'p> InShared<'p> {
 
     fn below(directory: &'static str, path: &'p Path) -> Option<InShared<'p>> {
         path.strip_prefix(directory).ok().map(|rest| InShared { directory, rest })
+    }
+
+    /// Whether programs that are started anywhere below the directory obey what has the first name.
+    pub fn is_heeded_below(&self) -> bool {
+        let name =
+            self.rest.components().next().and_then(|first| first.as_os_str().to_str()).unwrap_or_default();
+        HEEDED_BELOW.iter().any(|heeded| {
+            name.strip_prefix(heeded).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
     }
 
     /// The first name below the directory, which is somebody's; `None` for the directory itself.
