@@ -36,8 +36,8 @@ impl Seen {
 }
 
 impl Modes {
-    /// Looks at these files, and at what they lie in. What is another user's no command can close. Nor is anything closed to root outside of the sandbox,
-    /// but a program that is not one any more.
+    /// Looks at these files, and at what they lie in. What is another user's no command can close. To root nothing is closed by what it lies in, and a
+    /// program all the same when it is none any more; what stays with a command has no more rights than the command, and needs our directories.
     pub(super) fn look(paths: &[PathBuf]) -> Modes {
         let user = geteuid();
         let above = |path| above(path).take_while(|_| !user.is_root());
@@ -45,12 +45,9 @@ impl Modes {
             paths.iter().flat_map(|path| std::iter::once(path.as_path()).chain(above(path))).collect();
         let seen = paths.into_iter().filter_map(|path| {
             let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-            let is_closed_by_it = match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => true,
-                FileType::Directory => !user.is_root(),
-                _ => false,
-            };
-            (stat.st_uid == user.as_raw() && is_closed_by_it).then(|| (path.to_owned(), Seen::of(&stat)))
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            let can_be_closed = matches!(kind, FileType::RegularFile | FileType::Directory);
+            (stat.st_uid == user.as_raw() && can_be_closed).then(|| (path.to_owned(), Seen::of(&stat)))
         });
         Modes { all: seen.collect() }
     }
