@@ -421,7 +421,8 @@ fn the_manual_names_packages_of_this_version() {
 #[test]
 fn counts_in_the_documents_are_those_of_the_code() {
     let tables = |dir: &str| -> Vec<(String, toml::Table)> {
-        let files = files_below(dir).into_iter().filter(|file| file.ends_with(".toml"));
+        let is_toml = |file: &String| Path::new(file).extension().is_some_and(|end| end == "toml");
+        let files = files_below(dir).into_iter().filter(is_toml);
         files.map(|file| (file.clone(), toml::from_str(&read(&file)).unwrap())).collect()
     };
     let entries = |table: &toml::Table, key: &str| {
