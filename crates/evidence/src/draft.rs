@@ -23,7 +23,8 @@ use toolgate_secrets::{Redacted, redact};
 use crate::Digest;
 use crate::activity::{Activity, IN};
 use crate::record::{
-    MAX_LINE, Record, RecordedApproval, RecordedContainment, RecordedFinding, RecordedUnproved,
+    MAX_LINE, Record, RecordedApproval, RecordedConnection, RecordedContainment, RecordedFinding,
+    RecordedUnproved,
 };
 use crate::word::UnknownFields;
 
@@ -229,6 +230,25 @@ impl Draft {
     /// What it says so far.
     pub fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// A connection of a contained command: host, port and the address that was dialled, then the bytes both ways, and why it was refused.
+    pub fn connection(
+        mut self,
+        (host, port, address): (Redacted, u16, String),
+        (sent, received): (u64, u64),
+        refused: Redacted,
+    ) -> Draft {
+        self.record.connection = Some(RecordedConnection {
+            host: host.into_string(),
+            port,
+            address,
+            sent,
+            received,
+            refused: refused.into_string(),
+            unknown: UnknownFields::default(),
+        });
+        self
     }
 
     /// What was enforced on a command that ran in a sandbox.

@@ -88,6 +88,9 @@ pub struct Record {
     /// What was enforced on it, where it ran in a sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contained: Option<RecordedContainment>,
+    /// A connection that a contained command has made, or was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<RecordedConnection>,
     /// The approval by which it could run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<RecordedApproval>,
@@ -170,12 +173,36 @@ pub struct RecordedContainment {
     /// The level: `full` or `landlock`; empty where it did not run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub level: String,
-    /// What it could reach over the network: `none` or `all`.
+    /// What it could reach over the network: `none`, `listed` or `all`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub network: String,
     /// What was refused inside, or undone afterwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
+    /// What a later version wrote besides.
+    #[serde(flatten)]
+    pub unknown: UnknownFields,
+}
+
+/// A connection that a command in a sandbox has made through toolgate, or was refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedConnection {
+    /// The name or the address that it went to.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The address that was dialled; empty where none was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub address: String,
+    /// How many bytes the command sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sent: u64,
+    /// How many bytes it received.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub received: u64,
+    /// Why it was refused; empty where it was not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub refused: String,
     /// What a later version wrote besides.
     #[serde(flatten)]
     pub unknown: UnknownFields,
@@ -254,6 +281,7 @@ impl Record {
             findings: Vec::new(),
             unproved: Vec::new(),
             contained: None,
+            connection: None,
             approval: None,
             answer: None,
             redacted: 0,

@@ -10,6 +10,7 @@ use std::fmt::{self, Write as _};
 use toolgate_model::{Decision, FindingKind, shorten};
 
 use crate::Record;
+use crate::record::RecordedConnection;
 
 /// A denial as `ib` logs it; `None` for what it does not log: its readers take every line for an attempt of an agent.
 ///
@@ -111,6 +112,18 @@ pub fn text(record: &Record) -> String {
         let how = if approval.how == "terminal" { "terminal, weak" } else { &approval.how };
         let (by, code) = (plain(&approval.by), plain(&approval.code));
         let _ = write!(line, ": approved by {by} ({}, code {code})", plain(how));
+    }
+    if let Some(connection) = &record.connection {
+        let RecordedConnection { host, port, address, sent, received, refused, .. } = connection;
+        let _ = write!(line, ": connection to {}:{port}", plain(host));
+        if !address.is_empty() && address != host {
+            let _ = write!(line, " ({})", plain(address));
+        }
+        if refused.is_empty() {
+            let _ = write!(line, ", {sent} bytes sent, {received} received");
+        } else {
+            let _ = write!(line, ", refused: {}", plain(refused));
+        }
     }
     if let Some(finding) = record.findings.first() {
         line.push_str(": ");
