@@ -10,8 +10,8 @@ use toolgate_model::{
     Action, Agent, Call, EntryKind, Host, LookError, NodeKind, Phase, Places, Resolver, TEMPORARY, World,
 };
 use toolgate_policies::{
-    Containable, Containment, ContainmentLevel, ContainmentNetwork, DeniedInside, FoundOutside, Look,
-    Narrowed, Rights, denied_in_output, passed_over,
+    Containable, Containment, ContainmentLevel, DeniedInside, FoundOutside, Look, Narrowed, NetworkMode,
+    Rights, denied_in_output, passed_over,
 };
 use toolgate_sandbox::{Alive, Grant, Level, Limits, Nested, Network, Plan, Repository};
 
@@ -146,8 +146,9 @@ impl ContainedTerms {
         plan.grants.extend(own.into_iter().map(|own| Grant::new(own, toolgate_sandbox::Rights::None)));
         plan.grants.extend(programs.into_iter().map(|name| Grant::new(name, toolgate_sandbox::Rights::Read)));
         plan.network = match terms.network {
-            ContainmentNetwork::None => Network::None,
-            ContainmentNetwork::All => Network::All,
+            NetworkMode::None => Network::None,
+            NetworkMode::Listed => Network::Listed,
+            NetworkMode::All => Network::All,
         };
         let named = |limit: u64| (limit > 0).then_some(limit);
         let [seconds, processes, memory, file_size, disk] = terms.limits.map(named);

@@ -38,6 +38,7 @@ impl Settings {
         }
         self.scope.iter().try_for_each(|entry| pattern::check(&entry.path))?;
         self.rule.iter().try_for_each(check_rule)?;
+        self.network.check()?;
         rules::check(self, elsewhere)
     }
 

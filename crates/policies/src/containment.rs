@@ -12,11 +12,13 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toolgate_egress::Lists;
 use toolgate_model::{
     Doubt, Facts, Finding, FindingKind, Gap, Origin, Place, Places, Run, Sandboxing, Unknown,
 };
 
 use crate::gate_tampering::{asked_names, denied_names, nested_names};
+use crate::network::NetworkMode;
 use crate::outside_scope::{OutsideScope, Rights};
 use crate::pattern;
 use crate::project::BUILT;
@@ -24,7 +26,7 @@ use crate::response::Response;
 use crate::secret_file::secret_places;
 use crate::settings::Settings;
 
-pub use denied::{DeniedInside, FoundOutside, MAKE_FIRST, Outside, Wanted, scope_entry};
+pub use denied::{DeniedInside, FoundOutside, MAKE_FIRST, Outside, Wanted, scope_entry, unlisted};
 use denied::{Reasons, Why};
 use narrowed::Narrow;
 pub use narrowed::{Entries, Look, Narrowed};
@@ -42,8 +44,6 @@ pub struct ContainmentSettings {
     pub uncontainable: Option<Response>,
     /// The least that must be enforced. If the kernel gives less, nothing runs.
     pub require: ContainmentLevel,
-    /// What commands may reach over the network.
-    pub network: ContainmentNetwork,
     /// Directories whose files may be read, and written to a private layer that the user's own programs never see: the caches and
     /// stores that builds fill. Left out: those of the common tools.
     pub caches: Option<Vec<String>>,
@@ -218,17 +218,6 @@ pub enum ContainmentLevel {
     Full,
 }
 
-/// What commands may reach over the network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ContainmentNetwork {
-    /// Nothing outside of the sandbox.
-    None,
-    /// Everything: builds fetch what they need.
-    #[default]
-    All,
-}
-
 /// What builds fill.
 const CACHES: &[&str] = &[
     "~/.cache",
@@ -324,7 +313,9 @@ pub struct Containment {
     /// The least that has to be enforced.
     pub require: ContainmentLevel,
     /// What commands may reach over the network.
-    pub network: ContainmentNetwork,
+    pub network: NetworkMode,
+    /// The hosts that they may reach where the mode is [`NetworkMode::Listed`].
+    pub hosts: Lists,
     /// Places and the rights there; the most specific one decides.
     pub places: Vec<(PathBuf, Rights)>,
     /// Files in writable places that must neither change nor appear.
@@ -351,6 +342,7 @@ impl Containment {
     /// The terms under all layers: a place has the least rights that any of them gives it, and no more than `narrowed` leaves to
     /// the calling agent.
     pub fn of(layers: &[(&Settings, &Places)], narrowed: &Narrowed) -> Containment {
+        let (network, hosts) = network_in(layers, narrowed);
         let layers = || layers.iter().copied();
         let all = |of: fn(&ContainmentSettings) -> &Vec<String>| {
             let words = layers().flat_map(|(layer, _)| of(&layer.containment).iter().cloned());
@@ -422,16 +414,16 @@ impl Containment {
         caches.sort();
         caches.dedup();
         Containment {
-            require: if any(|settings| settings.require == ContainmentLevel::Full) {
+            // No other level keeps the network to a list.
+            require: if network == NetworkMode::Listed
+                || any(|settings| settings.require == ContainmentLevel::Full)
+            {
                 ContainmentLevel::Full
             } else {
                 ContainmentLevel::Landlock
             },
-            network: if narrowed.is_offline || any(|settings| settings.network == ContainmentNetwork::None) {
-                ContainmentNetwork::None
-            } else {
-                ContainmentNetwork::All
-            },
+            network,
+            hosts,
             pinned: layers().flat_map(|(_, places)| pinned(places)).collect(),
             nested: nested(),
             limits: [
@@ -469,6 +461,16 @@ impl Containment {
         let kept = self.keep_variables.iter().any(|word| fits(word));
         !self.drop_variables.iter().any(|word| fits(word)) && (!dropped || kept)
     }
+}
+
+/// What may be reached under all layers: what the strictest says, and the hosts that each of those that list any opens.
+fn network_in(layers: &[(&Settings, &Places)], narrowed: &Narrowed) -> (NetworkMode, Lists) {
+    let strictest = layers.iter().map(|(layer, _)| layer.network.mode).min().unwrap_or(NetworkMode::None);
+    let mode = if narrowed.is_offline { NetworkMode::None } else { strictest };
+    // A layer that leaves everything open has nothing to say here.
+    let listing =
+        layers.iter().filter(|(layer, _)| mode == NetworkMode::Listed && layer.network.mode == mode);
+    (mode, Lists::new(listing.map(|(layer, _)| layer.network.list()).collect()))
 }
 
 /// The rights at a path under one layer, and why: those of its scope, and none where keys and credentials are kept.
@@ -771,12 +773,43 @@ mod tests {
     fn the_strictest_layer_decides_network_level_and_limits() {
         let places = places();
         let (one, mut other) = (layer(&[]), layer(&[]));
-        other.containment.network = ContainmentNetwork::None;
+        other.network.mode = NetworkMode::None;
         other.containment.require = ContainmentLevel::Full;
         other.containment.seconds = 60;
         let both = Containment::of(&[(&one, &places), (&other, &places)], &Narrowed::default());
-        assert_eq!(both.network, ContainmentNetwork::None);
+        assert_eq!(both.network, NetworkMode::None);
         assert_eq!(both.require, ContainmentLevel::Full);
         assert_eq!(both.limits, [60, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_listed_network_needs_every_layer_that_lists_and_level_full() {
+        use crate::network::HostEntry;
+        use toolgate_egress::{Host, Request};
+
+        let places = places();
+        let listing = |names: &[&str]| {
+            let mut settings = layer(&[]);
+            settings.network.mode = NetworkMode::Listed;
+            let entry = |name: &&str| HostEntry { name: (*name).to_owned(), ..HostEntry::default() };
+            settings.network.host = names.iter().map(entry).collect();
+            settings
+        };
+        let (one, other, open) = (listing(&["a.example", "b.example"]), listing(&["b.example"]), layer(&[]));
+        let terms = |layers: &[&Settings], narrowed: &Narrowed| {
+            let layers: Vec<_> = layers.iter().map(|layer| (*layer, &places)).collect();
+            Containment::of(&layers, narrowed)
+        };
+        let opens = |terms: &Containment, name| {
+            terms.hosts.judge(&Host::parse(name).unwrap(), 443, Request::Unseen).is_ok()
+        };
+        let both = terms(&[&one, &open, &other], &Narrowed::default());
+        assert_eq!((both.network, both.require), (NetworkMode::Listed, ContainmentLevel::Full));
+        assert!(opens(&both, "b.example") && !opens(&both, "a.example") && !opens(&both, "c.example"));
+        let alone = terms(&[&open, &one], &Narrowed::default());
+        assert!(opens(&alone, "a.example"));
+        let mut narrowed = Narrowed::default();
+        narrowed.is_offline = true;
+        assert_eq!(terms(&[&one], &narrowed).network, NetworkMode::None);
     }
 }

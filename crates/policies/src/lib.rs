@@ -73,6 +73,7 @@ mod invalid_path;
 #[cfg(feature = "files")]
 mod layers;
 mod mcp_secret;
+mod network;
 mod orchestrator_command;
 mod outside_scope;
 mod own_charter;
@@ -112,9 +113,9 @@ mod project;
 
 pub use activation::{Activation, Inactive};
 pub use containment::{
-    ContainWhen, Containable, Containment, ContainmentLevel, ContainmentNetwork, ContainmentSettings,
-    DeniedInside, Entries, FoundOutside, Look, MAKE_FIRST, Narrowed, Outside, Wanted, denied_in_output,
-    explain_denied, passed_over, scope_entry,
+    ContainWhen, Containable, Containment, ContainmentLevel, ContainmentSettings, DeniedInside, Entries,
+    FoundOutside, Look, MAKE_FIRST, Narrowed, Outside, Wanted, denied_in_output, explain_denied, passed_over,
+    scope_entry, unlisted,
 };
 pub use custom_rule::Rule;
 pub use destructive::CommandRule;
@@ -126,6 +127,7 @@ pub use layers::{
     settings_by_default, settings_of, stack,
 };
 pub use mcp_secret::hard_coded;
+pub use network::{HostEntry, NetworkMode, NetworkSettings};
 pub use outside_scope::{Rights, ScopeEntry};
 pub use packs::PACKS;
 pub use pattern::scope_places;

@@ -44,7 +44,21 @@ pub(crate) fn update(layer: &mut Table) -> Result<Vec<String>, String> {
         }
     }
     update_allowed(layer, &mut notes)?;
+    update_network(layer, &mut notes)?;
     Ok(notes)
+}
+
+/// `network` of `[containment]` is `mode` of `[network]`, where the hosts are.
+fn update_network(layer: &mut Table, notes: &mut Vec<String>) -> Result<(), String> {
+    let found = tables_at(layer, &["containment"]).into_iter().find_map(|table| table.remove("network"));
+    let Some(mode) = found else { return Ok(()) };
+    let network = layer.entry("network").or_insert_with(|| Value::Table(Table::new()));
+    let Value::Table(network) = network else { return Err("`network` must be a table".to_owned()) };
+    if network.insert("mode".to_owned(), mode).is_some() {
+        return Err("`network` of [containment] is the old name of `mode` of [network], and both are set; remove `network`".to_owned());
+    }
+    notes.push("`network` in `containment` is now `mode` in `network`".to_owned());
+    Ok(())
 }
 
 /// `allow` of `[policy.destructive]` listed rules that do not hold; `[rules]` sets each.
@@ -118,6 +132,11 @@ mod tests {
                 "`shell_code` in `policy.unproved-effect` is now `shell-code`",
             ),
             (
+                "[containment]\nnetwork = \"none\"",
+                "[containment]\n[network]\nmode = \"none\"",
+                "`network` in `containment` is now `mode` in `network`",
+            ),
+            (
                 "[policy.destructive]\nallow = [\"git-clean\"]",
                 "[policy.destructive]\n[rules]\ngit-clean = \"allow\"",
                 "`git-clean` in `allow` of `policy.destructive` is now `git-clean = \"allow\"` in `[rules]`",
@@ -157,6 +176,7 @@ mod tests {
         for (text, complaint) in [
             ("[activation]\nroot_env = \"X\"\nroot-env = \"Y\"", "both are set"),
             ("[activation]\nroot_env = 3", "invalid type"),
+            ("[containment]\nnetwork = \"none\"\n[network]\nmode = \"all\"", "both are set"),
             ("[policy.destructive]\nallow = [3]", "must be a list of ids"),
             ("[policy.destructive]\nallow = [\"nothing\"]", "unknown rule `nothing`"),
             ("[policy.destructive]\nallow = [\"mkfs\"]", "part of the floor"),

@@ -15,6 +15,7 @@ use crate::containment::{Containable, ContainmentSettings};
 use crate::custom_rule::Rule;
 use crate::destructive::CommandRule;
 use crate::grant::Grant;
+use crate::network::NetworkSettings;
 use crate::outside_scope::{OutsideScope, Rights, ScopeEntry};
 use crate::project::team_path;
 use crate::rate_limit::kinds;
@@ -61,6 +62,8 @@ pub struct Settings {
     pub approval: ApprovalSettings,
     /// What a contained program may do besides what the scopes say.
     pub containment: ContainmentSettings,
+    /// What a contained program may reach.
+    pub network: NetworkSettings,
     /// Who works here, and who owns the team's files.
     pub team: TeamSettings,
     /// What agents in a role may do, by the role's name.

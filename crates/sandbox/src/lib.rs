@@ -36,6 +36,8 @@ mod ahead;
 #[cfg(target_os = "linux")]
 mod alive;
 mod compiled;
+#[cfg(target_os = "linux")]
+mod egress;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(target_os = "linux")]
@@ -92,7 +94,11 @@ pub use outcome::{
 };
 #[cfg(target_os = "linux")]
 pub use pins::is_mark;
-pub use plan::{Grant, Level, Limits, Nested, Network, Plan, Repository, Rights};
+#[cfg(target_os = "linux")]
+pub use plan::Egress;
+pub use plan::{
+    Grant, HANDED_OVER, Level, Limits, MOST_PORTS, Nested, Network, PORT_OF_NAMES, Plan, Repository, Rights,
+};
 #[cfg(target_os = "linux")]
 pub use reachable::keep_reachable;
 #[cfg(target_os = "linux")]

@@ -6,6 +6,8 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Alive;
@@ -64,9 +66,43 @@ impl Level {
 pub enum Network {
     /// Nothing outside of the sandbox.
     None,
+    /// What [`Plan::egress`] leads to; without it nothing. Needs level `full`.
+    Listed,
     /// Everything.
     All,
 }
+
+/// Who takes the connections of a sandbox whose network is [`Network::Listed`].
+///
+/// They get the listeners of its network over a socket, in one message: the byte [`HANDED_OVER`], and with it the descriptors of a UDP socket at
+/// port 53, a TCP listener there, and one listener for each of the ports, in their order. In that network every address is the
+/// sandbox's own, so what comes to a listener was sent to whatever address its own end has. The socket is at its end when the last process
+/// of the sandbox has ended.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone)]
+pub struct Egress {
+    /// Ports that are taken; [`MOST_PORTS`] at most.
+    pub ports: Vec<u16>,
+    /// One end of a stream socket, whose other end nobody has but them.
+    pub socket: Arc<OwnedFd>,
+}
+
+#[cfg(target_os = "linux")]
+impl PartialEq for Egress {
+    fn eq(&self, other: &Egress) -> bool {
+        self.ports == other.ports && Arc::ptr_eq(&self.socket, &other.socket)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Eq for Egress {}
+
+/// What comes with the descriptors.
+pub const HANDED_OVER: u8 = b'L';
+/// Each is a listener.
+pub const MOST_PORTS: usize = 64;
+/// Where names are asked for.
+pub const PORT_OF_NAMES: u16 = 53;
 
 /// The git repository of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +183,9 @@ pub struct Plan {
     pub repository: Option<Repository>,
     /// What may be reached over the network.
     pub network: Network,
+    /// Where it goes, if it goes to somebody.
+    #[cfg(target_os = "linux")]
+    pub egress: Option<Egress>,
     /// What may be used up.
     pub limits: Limits,
     /// All variables of the command.
@@ -172,6 +211,8 @@ impl Plan {
             alive: None,
             repository: None,
             network: Network::None,
+            #[cfg(target_os = "linux")]
+            egress: None,
             limits: Limits::default(),
             environment: Vec::new(),
         }

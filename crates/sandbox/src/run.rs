@@ -32,7 +32,7 @@ use crate::observe::Observer;
 use crate::outcome::{Ended, Error, Outcome, Refused};
 use crate::path::make_own;
 use crate::pins::{self, Guard, Pins, Tree, Turn};
-use crate::plan::{Grant, Level, Plan, Rights};
+use crate::plan::{Grant, Level, Network, Plan, Rights};
 use crate::reachable::keep_reachable;
 use crate::view::Caches;
 
@@ -164,6 +164,11 @@ fn prepare(plan: &CompiledPlan, level: Level) -> Result<Caches, Error> {
             closed.display(),
             writable.display()
         )));
+    }
+    if level == Level::Landlock && plan.network == Network::Listed {
+        return Err(Error::Plan(
+            "level landlock cannot keep the network to a list of hosts; that needs level full".to_owned(),
+        ));
     }
     let own_caches = plan.own_caches().filter(|_| level == Level::Landlock);
     for own in [plan.temporary()].into_iter().chain(own_caches) {

@@ -30,8 +30,9 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, chdir, chroot, pidfd_open, p
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
 use crate::compiled::{CompiledPlan, is_of_kernel};
+use crate::egress;
 use crate::path::{Found, STRICTLY_BELOW, above, find, is_below, is_clean, open_place, parent};
-use crate::plan::Rights;
+use crate::plan::{Network, Rights};
 use crate::rules::DEVICES;
 use crate::sys::{self, Fork};
 
@@ -50,6 +51,7 @@ const OLD: &str = "/old";
 const NEW: &str = "/new";
 const BLANK_FILE: &str = "/blank-file";
 const BLANK: &str = "/blank";
+const RESOLVER: &str = "/resolver";
 const STAGED: &str = "/staged";
 const SHARED_GIT: &str = "/shared";
 const CACHES: &str = "/caches";
@@ -124,6 +126,9 @@ pub(crate) fn enter(
     }
     openat(CWD, "blank-file", OFlags::CREATE | OFlags::CLOEXEC, Mode::from_raw_mode(0o444))
         .step("making", Path::new(BLANK_FILE))?;
+    if plan.network == Network::Listed {
+        fs::write("resolver", egress::RESOLVER).step("making", Path::new(RESOLVER))?;
+    }
     pivot_root(".", "old").step("changing to", scratch)?;
     chdir("/").step("entering", top)?;
     in_memory(Path::new(NEW), c"mode=755,size=16m").step("mounting on", Path::new(NEW))?;
@@ -339,6 +344,9 @@ impl View<'_> {
                 self.close(&place)?;
             }
         }
+        if self.plan.network == Network::Listed {
+            self.resolver()?;
+        }
         if self.new_caches.borrow().is_empty() {
             return Ok(());
         }
@@ -346,6 +354,16 @@ impl View<'_> {
         let handle = open_place(&self.old, &alone).step("opening", &alone)?;
         let point = self.point(Path::new(NEW_CACHES), true)?;
         attach(&handle, &point, PLAIN).step("binding", &alone)
+    }
+
+    /// Whom programs ask for names. Without the file they ask the same.
+    fn resolver(&self) -> Result<(), Failed> {
+        let path = Path::new("/etc/resolv.conf");
+        let Some(place) = self.find(path)?.filter(|place| !place.is_directory) else { return Ok(()) };
+        self.links(&place)?;
+        let point = self.point(&place.path, false)?;
+        let own = open_place(CWD, Path::new(RESOLVER)).step("opening", Path::new(RESOLVER))?;
+        attach(&own, &point, READ_ONLY | PLAIN).step("binding", path)
     }
 
     /// The command's own processes.

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use toolgate_gate::settings::{MAX_FILE, SettingsError, SettingsSources};
 use toolgate_model::{World, shorten};
-use toolgate_policies::{Layer, LayerError, Settings, read_noting, read_of_project, squad, stack};
+use toolgate_policies::{
+    Layer, LayerError, NetworkMode, Settings, read_noting, read_of_project, squad, stack,
+};
 
 /// What the settings files say, each as far as it has a say.
 pub(crate) struct Loaded {
@@ -85,6 +87,9 @@ pub(crate) fn load(world: &dyn World, sources: &SettingsSources<'_>) -> Result<L
     if let Some(project) = &mut project {
         keep_mode(project);
         keep_closed(project);
+        if project.contains_key("network") {
+            keep_network(project, stacked(sources, &[&managed, &user])?.network.mode);
+        }
     }
     let whole = stacked(sources, &[&managed, &user, &project])?;
     let (known, rules) = if whole.has_team() { team_layers(world, sources)? } else { (None, None) };
@@ -169,6 +174,19 @@ fn keep_mode(project: &mut toml::Table) {
 fn keep_closed(project: &mut toml::Table) {
     if let Some(toml::Value::Table(policies)) = project.get_mut("policy") {
         policies.remove("secret-file");
+    }
+}
+
+/// No project opens the network, trusted or not: what it says counts where it is stricter than what the people above it say. Where these
+/// list hosts, it lists none of its own.
+fn keep_network(project: &mut toml::Table, theirs: NetworkMode) {
+    let Some(toml::Value::Table(network)) = project.get_mut("network") else { return };
+    let own = network.get("mode").and_then(|mode| mode.clone().try_into::<NetworkMode>().ok());
+    if own.is_none_or(|own| own >= theirs) {
+        network.remove("mode");
+    }
+    if theirs != NetworkMode::All {
+        network.remove("host");
     }
 }
 
@@ -298,6 +316,35 @@ mod tests {
             for is_trusted in [true, false] {
                 let found = layers(user, project, is_trusted).unwrap();
                 assert!(found.iter().all(|layer| layer.mode == wanted), "{user}{project}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_project_opens_no_host_and_no_network() {
+        use NetworkMode::{All, Listed, None};
+        let host = |name: &str| format!("[[network.host]]\nname = \"{name}\"\n");
+        let mode = |word: &str| format!("[network]\nmode = \"{word}\"\n");
+        let listed = mode("listed") + &host("user.example");
+        for (user, project, wanted, hosts) in [
+            (listed.clone(), mode("all") + &host("evil.example"), Listed, &["user.example"][..]),
+            (listed.clone(), host("evil.example"), Listed, &["user.example"]),
+            (listed.clone(), mode("none"), None, &["user.example"]),
+            (mode("none"), mode("listed") + &host("evil.example"), None, &[]),
+            (mode("none"), "[containment]\nnetwork = \"all\"\n".to_owned(), None, &[]),
+            (String::new(), mode("listed") + &host("own.example"), Listed, &["own.example"]),
+            (String::new(), mode("all"), All, &[]),
+        ] {
+            for is_trusted in [true, false] {
+                let found = layers(&user, &project, is_trusted).unwrap();
+                // The strictest layer counts.
+                let strictest = found.iter().min_by_key(|layer| layer.network.mode).unwrap();
+                let named: Vec<_> = strictest.network.host.iter().map(|host| host.name.as_str()).collect();
+                assert_eq!(
+                    (strictest.network.mode, named.as_slice()),
+                    (wanted, hosts),
+                    "{user}{project}{is_trusted}"
+                );
             }
         }
     }

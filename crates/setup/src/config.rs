@@ -179,6 +179,8 @@ fn taken_out(loaded: &Loaded, file: &Path, found: &mut Vec<WithoutEffect>) {
     for (key, value) in flattened(written).into_iter().filter(|setting| !kept.contains(setting)) {
         let (why, help) = if key.starts_with("policy.secret-file") {
             ("does not count: a project's file cannot open secret files", "put it into your own settings")
+        } else if key.starts_with("network.") {
+            ("does not count: a project's file cannot open the network", "put it into your own settings")
         } else if key == "mode" {
             (
                 "does not count: a project's file cannot decide whether calls are stopped",

@@ -17,9 +17,10 @@ use toolgate_gate::options::HookOptions;
 use toolgate_gate::process;
 use toolgate_hosts::{host, tools_like};
 use toolgate_model::{Call, Json};
-use toolgate_policies::ContainmentNetwork;
+use toolgate_policies::{NetworkMode, explain_denied};
 use toolgate_sandbox::{CONTAINED, Ended, Level, Network, Outcome, run};
 
+use crate::egress::Egress;
 use crate::launcher::{advise_on_git, advise_on_limits, complain, contain, ended, refused};
 use crate::seatbelt::run_by_seatbelt;
 
@@ -81,7 +82,7 @@ impl Exec {
 
     /// Runs the command and ends as it has. `setup` is what only the whole program can do.
     pub fn run(self, setup: Option<&'static dyn Setup>) -> Result<ExitCode, NeedsSetup> {
-        let made = match planned(self.options, self.network, setup) {
+        let mut made = match planned(self.options, self.network, setup) {
             Ok(made) => made,
             Err(NoPlan::NeedsSetup) => return Err(NeedsSetup),
             Err(NoPlan::Because(why)) => return Ok(refused(&why)),
@@ -89,14 +90,27 @@ impl Exec {
         if let Some(code) = run_by_seatbelt(&made, self.level, false, &self.command) {
             return Ok(code);
         }
+        let mut egress = match Egress::open(&mut made.plan, &made.terms, None) {
+            Ok(egress) => egress,
+            Err(why) => return Ok(refused(&why)),
+        };
         let outcome =
             contain(made.require, self.level, |level, kernel| run(&made.plan, level, &kernel, &self.command));
         if let Ok(outcome) = &outcome {
             advise_on_git(&made.plan, outcome, &self.command);
             advise_on_limits(&made.plan, outcome);
         }
+        tell_refused(egress.as_mut());
         advise(outcome.as_ref().ok());
         Ok(ended(&made.plan, outcome, &self.command))
+    }
+}
+
+/// Says which hosts the list has refused.
+pub(crate) fn tell_refused(egress: Option<&mut Egress>) {
+    let refused = egress.map(Egress::refused).unwrap_or_default();
+    if !refused.is_empty() {
+        complain(&explain_denied(&refused));
     }
 }
 
@@ -159,16 +173,26 @@ pub(crate) fn planned(
         made.plan.pinned.clear();
         made.plan.nested = None;
         made.plan.kept.clear();
+        // The network that is there is the outer sandbox's, which leads to its own list.
+        if made.plan.network == Network::Listed {
+            made.plan.network = Network::All;
+            made.require = Level::Landlock;
+        }
     }
     match network {
         Some(Network::None) => {
             made.plan.network = Network::None;
-            made.terms.network = ContainmentNetwork::None;
+            made.terms.network = NetworkMode::None;
         }
         Some(Network::All) if made.plan.network == Network::None => {
-            return Err("the settings allow no network ([containment] network)".to_owned().into());
+            return Err("the settings allow no network ([network] mode)".to_owned().into());
         }
-        Some(Network::All) | None => {}
+        Some(Network::All) if made.plan.network == Network::Listed => {
+            return Err("the settings allow only the hosts that they list ([network] mode)"
+                .to_owned()
+                .into());
+        }
+        Some(Network::All | Network::Listed) | None => {}
     }
     Ok(made)
 }

@@ -21,10 +21,11 @@ use toolgate_gate::launch::{Caller, Launch, note_end, without_line};
 use toolgate_gate::process;
 use toolgate_hosts::host;
 use toolgate_model::{Decision, TEMPORARY};
-use toolgate_policies::{Containment, DeniedInside, denied_in_output, explain_denied};
+use toolgate_policies::{Containment, DeniedInside, Wanted, denied_in_output, explain_denied};
 use toolgate_sandbox::{Ended, Error, Grant, Kernel, Level, Limit, Limits, Network, Outcome, Plan, Rights};
 use toolgate_secrets::redact;
 
+use crate::egress::Egress;
 use crate::shared_temporary::pass_in;
 
 /// The event of the record that says what was enforced on a command.
@@ -123,6 +124,11 @@ impl Launched {
         // What the outer shell has read at its start has come with the environment: a login shell need not read it again, and could not.
         let command = [run.program, "-c".into(), run.text, run.name];
         let network = plan.network;
+        let state = file.parent().and_then(Path::parent);
+        let mut egress = match Egress::open(&mut plan, &terms, state.map(|state| (state, &caller))) {
+            Ok(egress) => egress,
+            Err(error) => return refused(&error),
+        };
         let outcome =
             contain(require, None, |level, kernel| toolgate_sandbox::run(&plan, level, &kernel, &command));
         read_back.tidy();
@@ -131,8 +137,9 @@ impl Launched {
         {
             passed.pass_out(outcome.is_over);
         }
-        if let (Ok(outcome), Some(state)) = (&outcome, file.parent().and_then(Path::parent)) {
-            let denied = match printed {
+        if let (Ok(outcome), Some(state)) = (&outcome, state) {
+            let mut denied = egress.as_mut().map(Egress::refused).unwrap_or_default();
+            let in_output = match printed {
                 Some(printed) => printed.denied(&terms, &plan.directory, outcome.level),
                 None => {
                     // Best effort: without it the model reads what the program itself said.
@@ -140,6 +147,12 @@ impl Launched {
                     Vec::new()
                 }
             };
+            // What was refused is known already; the output may name it once more.
+            denied.extend(
+                in_output
+                    .into_iter()
+                    .filter(|denied| denied.wanted != Wanted::Connect || network != Network::Listed),
+            );
             record(state, &caller, network, outcome, &denied);
             if denied.is_empty() {
                 advise_on_git(&plan, outcome, &command);
@@ -335,6 +348,7 @@ fn record(state: &Path, caller: &Caller, network: Network, outcome: &Outcome, de
     let Some(host) = host(&caller.host) else { return };
     let network = match network {
         Network::None => "none",
+        Network::Listed => "listed",
         Network::All => "all",
     };
     let mut draft = Draft::new(SystemTime::now(), host.id(), redact(CONTAINED))
@@ -410,7 +424,7 @@ pub(crate) fn contain(
     let first = level.unwrap_or(Level::Full);
     if first < require {
         return Err(Error::Plan(format!(
-            "the settings require level {} ([containment] require)",
+            "the settings require level {} ([containment] require, or [network] mode = \"listed\")",
             require.word()
         )));
     }

@@ -5,8 +5,11 @@
 pub mod cases;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod egress;
 pub mod exec;
 pub mod launcher;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub mod proxy;
 mod seatbelt;
 pub mod self_test;
 #[cfg(feature = "cli")]

@@ -17,6 +17,15 @@ fn main() -> ExitCode {
             MEMORY.end_with(hook::MAX_MEMORY, hook::refuse_without_memory);
             hook::run(args, Some(&WholeProgram))
         }
-        None => toolgate::self_test::of_arguments().unwrap_or_else(toolgate::cli::run),
+        None => other_command().unwrap_or_else(toolgate::cli::run),
     }
+}
+
+/// Processes of ours that toolgate starts itself.
+fn other_command() -> Option<ExitCode> {
+    #[cfg(target_os = "linux")]
+    if let Some(ended) = toolgate::proxy::of_arguments() {
+        return Some(ended);
+    }
+    toolgate::self_test::of_arguments()
 }

@@ -8,10 +8,11 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use toolgate_egress::{Host, Request, Unlisted};
 use toolgate_model::{InShared, Places, clean, shorten, visible};
 
 use super::narrowed::AgentRule;
-use super::{Containment, ContainmentLevel, ContainmentNetwork};
+use super::{Containment, ContainmentLevel, NetworkMode};
 use crate::outside_scope::Rights;
 
 /// What a program wanted.
@@ -174,8 +175,11 @@ impl Containment {
 
     /// What these terms deny of reaching an address, a name or `None` for one that is not known.
     pub fn denied_address(&self, address: Option<&str>) -> Option<DeniedInside> {
-        if self.network == ContainmentNetwork::All {
+        if self.network == NetworkMode::All || address.is_some_and(|address| self.lists(address)) {
             return None;
+        }
+        if let (NetworkMode::Listed, Some(address)) = (self.network, address) {
+            return Some(unlisted(address, "it is not listed"));
         }
         let target = address.unwrap_or("the network").to_owned();
         let shown = match address {
@@ -185,13 +189,25 @@ impl Containment {
         Some(DeniedInside {
             target,
             wanted: Wanted::Connect,
-            rule: "containment: network".to_owned(),
+            rule: "network".to_owned(),
             message: format!(
                 "{shown} cannot be reached from the sandbox: it has no network; use what is there already \
                  (vendored or cached), or have a person allow the network in the settings"
             ),
-            setting: Some("[containment]\nnetwork = \"all\"\n".to_owned()),
+            setting: Some("[network]\nmode = \"all\"\n".to_owned()),
         })
+    }
+
+    /// Whether anything is open to an address or a name, as a program has printed it.
+    fn lists(&self, address: &str) -> bool {
+        let (host, port) = host_and_port(address);
+        let Some(host) = Host::parse(host).filter(|_| self.network == NetworkMode::Listed) else {
+            return false;
+        };
+        match port {
+            Some(port) => self.hosts.judge(&host, port, Request::Any).is_ok(),
+            None => self.hosts.judge(&host, 0, Request::Any) != Err(Unlisted::Host),
+        }
     }
 
     /// The stash of a linked worktree. For words of git that name no path.
@@ -510,6 +526,39 @@ impl Containment {
 }
 
 /// The git directory that all worktrees share.
+/// The host and the port of an address as programs print it.
+fn host_and_port(address: &str) -> (&str, Option<u16>) {
+    let is_bare_v6 = address.matches(':').count() > 1 && !address.starts_with('[');
+    let found = address.rsplit_once(':').filter(|_| !is_bare_v6);
+    let found = found.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    found.map_or((address, None), |(host, port): (&str, u16)| (host, Some(port)))
+}
+
+/// What the list of hosts does not open, why, and the entry that would open it.
+pub fn unlisted(address: &str, why: &str) -> DeniedInside {
+    let (host, port) = host_and_port(address);
+    let setting = Host::parse(host).map(|parsed| {
+        let key = if matches!(parsed, Host::Name(_)) { "name" } else { "address" };
+        let ports = match port {
+            None | Some(0 | 80 | 443) => String::new(),
+            Some(port) => format!("ports = [{port}]\n"),
+        };
+        format!("[[network.host]]\n{key} = {}\n{ports}", toml_text(&parsed.to_string()))
+    });
+    DeniedInside {
+        target: address.to_owned(),
+        wanted: Wanted::Connect,
+        rule: "network".to_owned(),
+        message: format!(
+            "`{}` cannot be reached from the sandbox: {}; use what is there already (vendored or cached), or have a person open it in their \
+             settings",
+            shorten(&visible(address), 120),
+            visible(why)
+        ),
+        setting,
+    }
+}
+
 fn repository(inside: &Path, wanted: Wanted, level: ContainmentLevel, is_there: bool) -> Option<Denial> {
     if wanted != Wanted::Write || COMMITTED.iter().any(|part| inside.starts_with(part)) {
         return None;

@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use super::denied::{DeniedInside, FoundOutside, Outside, Wanted};
-use super::{Containment, ContainmentLevel, ContainmentNetwork};
+use super::{Containment, ContainmentLevel, NetworkMode};
 
 /// So much of the end of an output is looked at. Failures stand there.
 const MOST_BYTES: usize = 64 * 1024;
@@ -296,7 +296,7 @@ impl Look<'_> {
     }
 
     fn address(&self, line: &str, lower: &str, word: &str) -> Option<DeniedInside> {
-        if self.terms.network == ContainmentNetwork::All {
+        if self.terms.network == NetworkMode::All {
             return None;
         }
         let address = address_in(line, lower, word);

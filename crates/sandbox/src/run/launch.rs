@@ -17,6 +17,7 @@ use rustix::thread::set_no_new_privs;
 
 use crate::ahead::Ahead;
 use crate::compiled::CompiledPlan;
+use crate::egress;
 use crate::filter;
 use crate::git;
 use crate::heir::Heir;
@@ -205,7 +206,7 @@ fn step<T, E: fmt::Display>(result: Result<T, E>, step: &str) -> Result<T, Faile
 impl Launch<'_> {
     fn namespaces(&self) -> u64 {
         let network = match self.plan.network {
-            Network::None => libc::CLONE_NEWNET,
+            Network::None | Network::Listed => libc::CLONE_NEWNET,
             Network::All => 0,
         };
         let all = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | network;
@@ -234,8 +235,11 @@ impl Launch<'_> {
             step(set_parent_process_death_signal(Some(Signal::KILL)), "tying to the supervisor")?;
             // Whoever is in another sandbox already may make namespaces and still not use them.
             map_ids(self.ids).map_err(Gone::NoNamespaces)?;
-            if self.plan.network == Network::None {
+            if self.plan.network != Network::All {
                 step(sys::start_loopback(), "starting the loopback")?;
+            }
+            if let (Network::Listed, Some(egress)) = (self.plan.network, &self.plan.egress) {
+                step(egress::hand_over(egress), "handing over the network")?;
             }
             let run = self.kept.repository.map(|repository| repository.directory.as_path());
             let (sockets, caches, old_root) = (self.sockets, self.kept.caches, old_root(self.link));
@@ -308,7 +312,9 @@ impl Launch<'_> {
 
     /// What stays open as long as anything of the command is alive.
     fn held(&self) -> Vec<&OwnedFd> {
-        self.kept.repository.iter().flat_map(|repository| repository.held()).chain(self.kept.alive).collect()
+        let egress = self.plan.egress.iter().map(|egress| &*egress.socket);
+        let of_repository = self.kept.repository.iter().flat_map(|repository| repository.held());
+        of_repository.chain(self.kept.alive).chain(egress).collect()
     }
 
     fn look_after_jobs(&self) {
@@ -371,10 +377,13 @@ impl Launch<'_> {
     fn filter(&self) -> &'static filter::Program {
         match (self.level, self.plan.network) {
             (Level::Full, Network::All) if !self.kernel.scopes => &filter::FULL_WITHOUT_UNIX,
-            (Level::Full, Network::None) if !self.kernel.scopes => &filter::FULL_WITHOUT_SCOPES,
+            (Level::Full, Network::None | Network::Listed) if !self.kernel.scopes => {
+                &filter::FULL_WITHOUT_SCOPES
+            }
             (Level::Full, _) => &filter::FULL,
             (Level::Landlock, Network::All) => &filter::LANDLOCK_ALL,
-            (Level::Landlock, Network::None) => &filter::LANDLOCK_NONE,
+            // Nothing is run with a list at this level; see `run`.
+            (Level::Landlock, Network::None | Network::Listed) => &filter::LANDLOCK_NONE,
         }
     }
 

@@ -12,7 +12,8 @@ use toolgate_setup::WholeProgram;
 
 use super::LineArgs;
 use super::explained::{self, Tried};
-use crate::exec::{NoPlan, advise, planned};
+use crate::egress::Egress;
+use crate::exec::{NoPlan, advise, planned, tell_refused};
 use crate::launcher::{advise_on_git, advise_on_limits, complain, contain, ended, refused};
 use crate::seatbelt::run_by_seatbelt;
 
@@ -57,13 +58,17 @@ enum NetworkArg {
 
 impl Exec {
     pub(super) fn run(self) -> ExitCode {
-        let made = match self.plan() {
+        let mut made = match self.plan() {
             Ok(planned) => planned,
             Err(why) => return refused(&why),
         };
         if let Some(code) = run_by_seatbelt(&made, self.level(), self.is_observed(), &self.command) {
             return code;
         }
+        let mut egress = match Egress::open(&mut made.plan, &made.terms, None) {
+            Ok(egress) => egress,
+            Err(why) => return refused(&why),
+        };
         let mut tried = Tried::default();
         let outcome = self.contain(&made, &mut tried);
         if self.is_observed() {
@@ -76,6 +81,7 @@ impl Exec {
         if let Ok(outcome) = &outcome {
             advise_on_limits(&made.plan, outcome);
         }
+        tell_refused(egress.as_mut());
         ended(&made.plan, outcome, &self.command)
     }
 

@@ -13,7 +13,7 @@ use toolgate_gate::contain::outside;
 use toolgate_gate::disk::Disk;
 use toolgate_model::InShared;
 use toolgate_policies::{
-    Containment, ContainmentLevel, DeniedInside, MAKE_FIRST, Outside, Wanted, scope_entry,
+    Containment, ContainmentLevel, DeniedInside, MAKE_FIRST, NetworkMode, Outside, Wanted, scope_entry,
 };
 use toolgate_sandbox::Attempt;
 
@@ -118,9 +118,9 @@ fn denied_attempt(
         // Nothing at level landlock keeps a mode or an owner from being changed.
         Attempt::Attributes(path) => (level == ContainmentLevel::Full && may(path, Access::WRITE_OK))
             .then(|| denied(path, Wanted::Write))?,
-        Attempt::Connect(address) => {
-            is_outside(address).then(|| terms.denied_address(Some(&address.to_string())))?
-        }
+        // Where hosts are listed, an address of the sandbox may mean any of them. The proxy says what it has refused.
+        Attempt::Connect(address) => (terms.network != NetworkMode::Listed && is_outside(address))
+            .then(|| terms.denied_address(Some(&address.to_string())))?,
     }
 }
 

@@ -30,6 +30,7 @@ const NO_POLICY: &[&str] = &[
     "pattern",
     "project",
     "containment",
+    "network",
     "redaction",
     "registry",
     "renamed",

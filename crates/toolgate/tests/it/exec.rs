@@ -495,7 +495,7 @@ fn explain_names_addresses_where_there_is_no_network() {
         world.exec(&["--level", "full", "--network", "none", "--explain", "--", "python3", "-c", script]);
     let told = exec.run("").stderr;
     assert!(told.contains("`192.0.2.7:80` cannot be reached"), "{told}");
-    assert!(told.contains("    [containment]\n    network = \"all\"\n"), "{told}");
+    assert!(told.contains("    [network]\n    mode = \"all\"\n"), "{told}");
 }
 
 #[test]

@@ -406,6 +406,46 @@ fn a_contained_script_does_not_leave_and_the_record_says_what_was_enforced() {
 }
 
 #[test]
+fn connections_of_a_contained_command_are_recorded_with_its_call() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 3]).unwrap();
+        stream.write_all(b"hello").unwrap();
+    });
+    let desk = Desk::containing(&format!(
+        "[network]\nmode = \"listed\"\n[[network.host]]\nname = \"a.test\"\nports = [{port}]\naddresses = [\"127.0.0.1\"]\n"
+    ));
+    let command = format!(
+        "exec 3<>/dev/tcp/a.test/{port}; printf 'a\\n\\n' >&3; cat <&3; exec 3>&-; (exec 3<>/dev/tcp/evil.test/{port}); true"
+    );
+    let ran = desk.run(BASH, &desk.rewritten(&command));
+    assert!(
+        ran.output.contains("hello") && ran.output.contains("`evil.test` cannot be reached"),
+        "{}",
+        ran.output
+    );
+    let connection = loop {
+        let records = desk.machine.records();
+        match records.iter().find(|record| record["event"] == "connection") {
+            Some(found) => break found.clone(),
+            None => thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let call = desk.machine.records().into_iter().find(|record| record["tool"] == "Bash").unwrap();
+    assert_eq!((&connection["call"], &connection["agent"]), (&call["call"], &call["agent"]), "{connection}");
+    assert_eq!(
+        connection["connection"],
+        json!({ "host": "a.test", "port": port, "address": "127.0.0.1", "sent": 3, "received": 5 })
+    );
+    let contained = desk.machine.records().into_iter().find(|record| record["event"] == "contained").unwrap();
+    assert_eq!(contained["contained"]["network"], "listed", "{contained}");
+    assert!(contained["contained"]["denied"][0].as_str().unwrap().contains("evil.test"), "{contained}");
+}
+
+#[test]
 fn what_a_contained_command_names_in_tmp_is_shared_with_other_tools() {
     let desk = Desk::containing("");
     let name = |what: &str| PathBuf::from(format!("/tmp/toolgate-test-{}-{what}", std::process::id()));

@@ -18,6 +18,8 @@ mod coverage;
 mod dashboard;
 mod doc_commands;
 mod docs;
+#[cfg(target_os = "linux")]
+mod egress;
 mod exec;
 mod fail_closed;
 mod friction;

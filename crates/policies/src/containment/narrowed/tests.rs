@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use toolgate_model::{Lockout, Member, Place};
 
-use super::super::{Containment, ContainmentLevel, ContainmentNetwork, FoundOutside, Wanted};
+use super::super::{Containment, ContainmentLevel, FoundOutside, NetworkMode, Wanted};
 use super::*;
 use crate::outside_scope::ScopeEntry;
 use crate::team::{FileRule, Role};
@@ -97,7 +97,7 @@ fn without_rules_about_agents_nothing_is_narrowed() {
     let narrowed = Narrowed::of(&[(&settings(), &places())], &Team::default(), NOBODY, LOOK).unwrap();
     assert_eq!(narrowed.places(), [] as [&Path; 0]);
     let terms = terms(&settings(), &Team::default(), NOBODY);
-    assert!(terms.kept.is_empty() && terms.commits && terms.network == ContainmentNetwork::All);
+    assert!(terms.kept.is_empty() && terms.commits && terms.network == NetworkMode::All);
     check(&terms, &[("/wt/src/x", Rights::Write), ("/usr/bin", Rights::Read)]);
 }
 
@@ -299,7 +299,7 @@ fn what_is_not_declared_is_closed_and_so_is_the_network() {
             ("/wt/README.md", Rights::None),
         ],
     );
-    assert!(terms.network == ContainmentNetwork::None && !terms.commits);
+    assert!(terms.network == NetworkMode::None && !terms.commits);
 }
 
 #[test]

@@ -45,9 +45,9 @@ fn places() -> Places {
     }
 }
 
-fn terms(network: ContainmentNetwork) -> Containment {
+fn terms(network: NetworkMode) -> Containment {
     let (mut settings, places) = (settings(), places());
-    settings.containment.network = network;
+    settings.network.mode = network;
     Containment::of(&[(&settings, &places)], &Narrowed::default())
 }
 
@@ -87,7 +87,7 @@ fn outside(path: &Path) -> Option<FoundOutside> {
     Some(FoundOutside { leads_to: None, is_writable: found.or_else(above)?.1 })
 }
 
-fn found(level: ContainmentLevel, network: ContainmentNetwork, output: &str) -> Vec<DeniedInside> {
+fn found(level: ContainmentLevel, network: NetworkMode, output: &str) -> Vec<DeniedInside> {
     denied_in_output(&terms(network), Path::new("/repo/wt"), &outside, level, output.as_bytes())
 }
 
@@ -97,7 +97,7 @@ fn said(level: ContainmentLevel, output: &str) -> Vec<String> {
         Wanted::Write => "write",
         Wanted::Connect => "reach",
     };
-    let found = found(level, ContainmentNetwork::None, output);
+    let found = found(level, NetworkMode::None, output);
     found
         .into_iter()
         .map(|denied| format!("{} {} [{}]", word(denied.wanted), denied.target, denied.rule))
@@ -305,48 +305,36 @@ const TABLE: &[(ContainmentLevel, &str, &str)] = &[
         "read /var/run/docker.sock [outside-scope]",
     ),
     // the network
-    (FULL, "curl: (6) Could not resolve host: example.com", "reach example.com [containment: network]"),
+    (FULL, "curl: (6) Could not resolve host: example.com", "reach example.com [network]"),
     (
         FULL,
         "curl: (7) Failed to connect to 1.2.3.4 port 80 after 0 ms: Couldn't connect to server",
-        "reach 1.2.3.4 [containment: network]",
+        "reach 1.2.3.4 [network]",
     ),
     (
         FULL,
         "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
-        "reach the network [containment: network]",
+        "reach the network [network]",
     ),
-    (FULL, "Error: getaddrinfo EAI_AGAIN example.com", "reach example.com [containment: network]"),
-    (
-        FULL,
-        "Error: connect ENETUNREACH 1.2.3.4:80 - Local (0.0.0.0:0)",
-        "reach 1.2.3.4:80 [containment: network]",
-    ),
+    (FULL, "Error: getaddrinfo EAI_AGAIN example.com", "reach example.com [network]"),
+    (FULL, "Error: connect ENETUNREACH 1.2.3.4:80 - Local (0.0.0.0:0)", "reach 1.2.3.4:80 [network]"),
     (
         FULL,
         "npm error request to https://registry.npmjs.org/left-pad failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
-        "reach registry.npmjs.org [containment: network]",
+        "reach registry.npmjs.org [network]",
     ),
     (
         FULL,
         "fatal: unable to access 'https://github.com/a/b/': Could not resolve host: github.com",
-        "reach github.com [containment: network]",
+        "reach github.com [network]",
     ),
     (
         FULL,
         "ssh: Could not resolve hostname example.com: Temporary failure in name resolution",
-        "reach example.com [containment: network]",
+        "reach example.com [network]",
     ),
-    (
-        FULL,
-        "dial tcp: lookup example.com on 1.1.1.1:53: no such host",
-        "reach 1.1.1.1:53 [containment: network]",
-    ),
-    (
-        FULL,
-        "connect to 10.0.0.7:5432 failed: Connection refused",
-        "reach 10.0.0.7:5432 [containment: network]",
-    ),
+    (FULL, "dial tcp: lookup example.com on 1.1.1.1:53: no such host", "reach 1.1.1.1:53 [network]"),
+    (FULL, "connect to 10.0.0.7:5432 failed: Connection refused", "reach 10.0.0.7:5432 [network]"),
 ];
 
 #[test]
@@ -384,7 +372,7 @@ fn nothing_is_said_where_the_terms_allow_it_or_nobody_can_tell() {
     ] {
         assert_eq!(said(level, output), Vec::<String>::new(), "{level:?}: {output}");
     }
-    let with_network = found(FULL, ContainmentNetwork::All, "curl: (6) Could not resolve host: example.com");
+    let with_network = found(FULL, NetworkMode::All, "curl: (6) Could not resolve host: example.com");
     assert_eq!(with_network, []);
 }
 
@@ -399,11 +387,8 @@ fn the_same_is_said_of_a_closed_path_whether_something_is_there_or_not() {
                 ("/home/u/.ssh/id", "/home/u/.gnu/no"),
             ] {
                 let told = |name: &str| {
-                    let told = explain_denied(&found(
-                        level,
-                        ContainmentNetwork::All,
-                        &format!("cat: {name}: {failure}"),
-                    ));
+                    let told =
+                        explain_denied(&found(level, NetworkMode::All, &format!("cat: {name}: {failure}")));
                     let last = Path::new(name).file_name().unwrap().to_str().unwrap();
                     told.replace(name, "X").replace(&format!("id = \"{}\"", last.replace('.', "-")), "id")
                 };
@@ -423,7 +408,7 @@ fn the_same_is_said_of_a_closed_path_whether_something_is_there_or_not() {
                 let leads_to = is_link.then(|| PathBuf::from(to));
                 (is_link || outside(path).is_some()).then_some(FoundOutside { leads_to, is_writable: true })
             };
-            let terms = terms(ContainmentNetwork::All);
+            let terms = terms(NetworkMode::All);
             let output = b"cat: ./l: Permission denied";
             explain_denied(&denied_in_output(&terms, Path::new("/repo/wt"), &outside, level, output))
         };
@@ -435,7 +420,7 @@ fn the_same_is_said_of_a_closed_path_whether_something_is_there_or_not() {
 fn messages_name_the_rule_and_a_form_that_passes_with_settings_that_can_be_read() {
     let output = "cat: /srv/data.txt: Permission denied\ncat: /home/u/.ssh/id: Permission denied\n\
                   curl: (6) Could not resolve host: example.com\n";
-    let told = explain_denied(&found(LANDLOCK, ContainmentNetwork::None, output));
+    let told = explain_denied(&found(LANDLOCK, NetworkMode::None, output));
     assert_eq!(
         told,
         "`/srv/data.txt` cannot be read in the sandbox: it is outside what this session may use; use a path below \
@@ -453,9 +438,9 @@ fn messages_name_the_rule_and_a_form_that_passes_with_settings_that_can_be_read(
          \x20   path = \"/home/u/.ssh/id\"\n\
          \x20   rights = \"read\"\n\
          `example.com` cannot be reached from the sandbox: it has no network; use what is there already (vendored or \
-         cached), or have a person allow the network in the settings [containment: network]\n\
-         \x20   [containment]\n\
-         \x20   network = \"all\""
+         cached), or have a person allow the network in the settings [network]\n\
+         \x20   [network]\n\
+         \x20   mode = \"all\""
     );
 }
 
@@ -472,7 +457,7 @@ fn the_settings_that_are_told_open_what_was_denied() {
         ("/etc/shadow", Wanted::Read),
     ] {
         let path = Path::new(path);
-        let denied = terms(ContainmentNetwork::All).denied(path, wanted, FULL, &outside).unwrap();
+        let denied = terms(NetworkMode::All).denied(path, wanted, FULL, &outside).unwrap();
         let layer: Settings = toml::from_str(&denied.setting.unwrap()).unwrap();
         let (mut settings, places) = (settings(), places());
         settings.scope.extend(layer.scope);
@@ -500,7 +485,7 @@ fn git_in_a_linked_worktree_is_told_what_to_do_instead() {
             if level == FULL && output.contains("config.lock") {
                 continue;
             }
-            let told = explain_denied(&found(level, ContainmentNetwork::All, &(output.clone() + error)));
+            let told = explain_denied(&found(level, NetworkMode::All, &(output.clone() + error)));
             assert!(told.contains(instead), "{level:?} {output}: {told}");
         }
     }
@@ -548,7 +533,7 @@ fn a_limit_that_was_hit_is_named_where_there_is_one() {
 fn at_most_five_are_told_and_each_once() {
     let lines: Vec<String> = (0..40).map(|n| format!("cat: /srv/{n}: Permission denied\n")).collect();
     let lines = lines.concat();
-    let found = found(LANDLOCK, ContainmentNetwork::All, &(lines.clone() + &lines));
+    let found = found(LANDLOCK, NetworkMode::All, &(lines.clone() + &lines));
     assert_eq!(found.len(), MOST_FOUND);
     let told = explain_denied(&found);
     assert_eq!(told.matches("cannot be read").count(), 5);
@@ -567,11 +552,10 @@ fn only_the_end_of_an_output_is_looked_at_and_odd_ones_do_no_harm() {
         said(LANDLOCK, &format!("{odd} permission denied: {odd}"));
         said(FULL, &format!("could not resolve host {odd}"));
     }
-    let terms = terms(ContainmentNetwork::None);
+    let terms = terms(NetworkMode::None);
     let bytes = b"\xff\xfe: /srv/\xff: Permission denied\x1b[";
     denied_in_output(&terms, Path::new("/repo/wt"), &outside, LANDLOCK, bytes);
     // What a terminal would obey is spelled out.
-    let told =
-        explain_denied(&found(LANDLOCK, ContainmentNetwork::None, "cat: /srv/\u{7}x: Permission denied"));
+    let told = explain_denied(&found(LANDLOCK, NetworkMode::None, "cat: /srv/\u{7}x: Permission denied"));
     assert!(!told.contains('\u{7}'), "{told:?}");
 }
