@@ -21,8 +21,13 @@ pub(crate) fn awk(program: &str) -> Vec<Deed> {
     let Some(tokens) = tokens(program) else {
         return vec![Deed::Unknown("an awk program that cannot be read")];
     };
-    let mut awk =
-        Awk { tokens: &tokens, names: BTreeMap::new(), deeds: Vec::new(), budget: Cell::new(MAX_STEPS) };
+    let mut awk = Awk {
+        tokens: &tokens,
+        names: BTreeMap::new(),
+        reset: Vec::new(),
+        deeds: Vec::new(),
+        budget: Cell::new(MAX_STEPS),
+    };
     awk.assignments();
     for at in 0..tokens.len() {
         awk.look(at);
@@ -200,6 +205,11 @@ fn regex(mut rest: &str) -> Option<&str> {
     }
 }
 
+/// Variables in which awk itself counts.
+fn is_counter(name: &str) -> bool {
+    matches!(name, "NR" | "FNR" | "NF")
+}
+
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
@@ -213,6 +223,8 @@ struct Awk<'t> {
     tokens: &'t [Token],
     /// The texts that a name may hold. None at all where one of its values is not known.
     names: BTreeMap<&'t str, Vec<String>>,
+    /// Those of `NR`, `FNR` and `NF` that the program may give another value than a number.
+    reset: Vec<&'t str>,
     deeds: Vec<Deed>,
     /// Steps that are left, so that no program takes long.
     budget: Cell<usize>,
@@ -259,7 +271,14 @@ impl<'t> Awk<'t> {
                     .tokens
                     .iter()
                     .any(|token| matches!(token, Token::Name(word) if word.ends_with("sub")));
-            if symtab || parameters || read || looped || replaced || other(before) || other(self.at(at + 1)) {
+            let is_unknown = symtab || parameters || read || looped || replaced;
+            if is_counter(name)
+                && !self.reset.contains(&name.as_str())
+                && (is_unknown || (self.is(at + 1, "=") && !self.computes(at + 2)))
+            {
+                self.reset.push(name);
+            }
+            if is_unknown || other(before) || other(self.at(at + 1)) {
                 unknown.push(name);
             } else if self.is(at + 1, "=") {
                 let end = self.expression_end(at + 2);
@@ -280,6 +299,17 @@ impl<'t> Awk<'t> {
         }
         // A name with several values is followed where it stands alone only.
         self.names.retain(|_, texts| texts.len() <= 16);
+    }
+
+    /// Whether an expression is of numbers alone.
+    fn computes(&self, from: usize) -> bool {
+        let end = self.expression_end(from);
+        self.tokens.get(from..end).unwrap_or_default().iter().all(|token| match token {
+            Token::Number => true,
+            Token::Name(name) => is_counter(name),
+            Token::Op(op) => matches!(*op, "+" | "-" | "*" | "/" | "%" | "(" | ")"),
+            Token::Text(_) | Token::Regex => false,
+        })
     }
 
     fn refers(&self, from: usize, to: usize, name: &str) -> bool {
@@ -343,7 +373,9 @@ impl<'t> Awk<'t> {
                     at = self.closing(at + 2).min(to);
                     Piece::Number
                 }
-                Some(Token::Name(name)) if matches!(name.as_str(), "NR" | "FNR" | "NF") => Piece::Number,
+                Some(Token::Name(name)) if is_counter(name) && !self.reset.contains(&name.as_str()) => {
+                    Piece::Number
+                }
                 Some(Token::Name(name)) if !self.is(at + 1, "(") && !self.is(at + 1, "[") => {
                     match self.names.get(name.as_str()).map(Vec::as_slice) {
                         Some([text]) => Piece::Text(text.clone()),
@@ -637,6 +669,19 @@ mod tests {
             ("{print > \"out/\" NR \".txt\"}", vec!["write out/*"]),
             ("{print > \"out/\" NR \"/../../x\"}", vec!["write ?"]),
             ("{print > sprintf(\"out/%03d.txt\", NR)}", vec!["write out/*"]),
+            ("{NF = NF - 1; print > (\"out/\" NF \".txt\")}", vec!["write out/*"]),
+            ("{NR++; FNR = 0; print > (\"out/\" NR FNR)}", vec!["write out/*"]),
+            ("BEGIN{FNR=\".\"; print \"q\" > (FNR FNR \"/y\")}", vec!["write ../y"]),
+            ("BEGIN{NR=\".\" \".\"; print > (\"a/\" NR \"/y\")}", vec!["write a/../y"]),
+            ("BEGIN{NF=$1; print > (\"a/\" NF)}", vec!["write ?"]),
+            ("BEGIN{x = NR = \"..\"; print > (\"a/\" NR)}", vec!["write a/.."]),
+            ("{sub(/1/, \"..\", FNR); print > (\"a/\" FNR \"/y\")}", vec!["write ?"]),
+            ("{gsub(/1/, \".\", NR); print > (\"a/\" NR)}", vec!["write ?"]),
+            ("BEGIN{SYMTAB[\"NR\"]=\"..\"; print > (\"a/\" NR)}", vec!["write ?"]),
+            ("function f(NR) {print > (\"a/\" NR)}\nBEGIN{f(\"..\")}", vec!["write ?"]),
+            ("BEGIN{a[\"..\"]; for (NR in a) print > (\"a/\" NR)}", vec!["write ?"]),
+            ("BEGIN{getline NR < \"l.txt\"; print \"q\" > NR}", vec!["read l.txt", "write ?"]),
+            ("BEGIN{\"pwd\" | getline FNR; print > (\"a\" FNR)}", vec!["shell pwd", "write ?"]),
             ("{print > sprintf(\"out/%s.txt\", $1)}", vec!["write ?"]),
             ("{print > ENVIRON[\"HOME\"] \"/x\"}", vec!["write ?"]),
             ("{print > \"/etc/x\" $1}", vec!["write ?"]),
