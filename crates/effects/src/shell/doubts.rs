@@ -130,7 +130,14 @@ impl Doubts {
         self.integers.iter().any(|known| known == name)
             || matches!(
                 name,
-                "RANDOM" | "SECONDS" | "OPTIND" | "LINENO" | "HISTCMD" | "BASHPID" | "EPOCHSECONDS"
+                "RANDOM"
+                    | "SRANDOM"
+                    | "SECONDS"
+                    | "OPTIND"
+                    | "LINENO"
+                    | "HISTCMD"
+                    | "BASHPID"
+                    | "EPOCHSECONDS"
             )
     }
 }

@@ -286,9 +286,11 @@ impl Interpreter<'_, '_> {
         }
         match influence {
             Influence::Shell if name.starts_with("PS") => {
-                self.expand_prompt(value.raw());
-                if value.has_any() && self.state.variables.get(name).is_some() {
-                    self.unknown(Gap::ShellCode, name);
+                if self.state.variables.get(name).is_some() {
+                    self.expand_prompt(value);
+                    if value.has_any() {
+                        self.unknown(Gap::ShellCode, name);
+                    }
                 }
             }
             Influence::Shell if matches!(name, "EDITOR" | "VISUAL") || name.ends_with("_EDITOR") => {

@@ -178,13 +178,17 @@ impl<'t> Interpreter<'t, '_> {
     fn field_choices(&mut self, parts: &[&'t Part<'t>]) -> Vec<Vec<Text>> {
         let mut builders = vec![Fields::default()];
         self.build(&mut builders, parts, Mode::Argument);
-        builders
+        let lists: Vec<Vec<Text>> = builders
             .into_iter()
             .map(|mut fields| {
                 fields.close();
                 fields.done
             })
-            .collect()
+            .collect();
+        for word in lists.iter().flatten() {
+            self.draws_matches(word);
+        }
+        lists
     }
 
     /// The one text of a word that is not split: an assignment's value, a here-document, what `case` looks at.
@@ -243,6 +247,9 @@ impl<'t> Interpreter<'t, '_> {
                     }
                     // `@(..)`, `.@(.)`
                     let mark = if may_climb { PIECE } else { STAR };
+                    if may_climb {
+                        self.draws_unknown();
+                    }
                     for fields in builders.iter_mut() {
                         fields.quoted(&Text::mark(mark));
                     }

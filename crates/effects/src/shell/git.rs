@@ -16,7 +16,7 @@ use toolgate_model::{Access, Doubt, Effect, Gap, NodeKind, Origin, Reach, Resolv
 
 use super::Interpreter;
 use super::apply::slot_text;
-use super::text::{Flow, INNER, NAME, Text, UNBROKEN, bounded, is_mark};
+use super::text::{Flow, INNER, NAME, NUMBER, Text, UNBROKEN, bounded, is_mark};
 use super::walk::Outcome;
 use crate::budget;
 use crate::spec::Reading;
@@ -85,6 +85,7 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     shell.git_reads(reading, &operands, arguments);
     shell.git_brings(sub, reading, &operands, arguments);
     shell.git_exchanges(sub, &operands);
+    shell.index_moves(sub);
     let verb = reading.sub.get(1).copied().or_else(|| operands.first().and_then(Text::whole));
     if sub == "remote"
         && matches!(verb, Some("add" | "remove" | "rm" | "rename" | "set-url" | "set-branches"))
@@ -100,7 +101,10 @@ pub(super) fn run(shell: &mut Interpreter<'_, '_>, reading: &Reading, words: &[T
     shell.hooks(sub, &settings, !is_unchecked);
     let line = |path: PathBuf| Flow::line(&Text::known(&path.to_string_lossy()));
     match printed(sub, reading, &operands, arguments) {
-        Printed::As(flow) => Outcome::of(flow),
+        Printed::As(flow) => {
+            shell.draws_from_git(sub, &operands, arguments, &flow);
+            Outcome::of(flow)
+        }
         Printed::Top => Outcome::of(shell.repository().map_or(Flow::Any, |found| line(found.top))),
         Printed::Common => Outcome::of(shell.repository().map_or(Flow::Any, |found| line(found.common))),
         Printed::Tracked => Outcome::of(Flow::Lines(shell.tracked_paths(&operands))),
@@ -176,6 +180,7 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
                 && !matches!(text, "" | "format:" | "tformat:" | "%H" | "%h" | "format:%H" | "format:%h")
         });
     match sub {
+        "rev-list" | "log" if is_number(sub, arguments) => Printed::As(Flow::Lines(vec![Text::mark(NUMBER)])),
         _ if worded || has(&["--line-prefix", "--no-index"]) => Printed::Other,
         "rev-parse" => parsed(operands, arguments),
         "rev-list" if has(&["--objects", "--header", "--oneline", "--pretty", "--format"]) => Printed::Other,
@@ -198,6 +203,28 @@ fn printed(sub: &str, reading: &Reading, operands: &[Text], arguments: &[Text]) 
         "symbolic-ref" => refs(),
         _ => Printed::Other,
     }
+}
+
+/// Whether nothing is printed but numbers: `git rev-list --count`, `git log -1 --format=%ct`.
+fn is_number(sub: &str, arguments: &[Text]) -> bool {
+    const ASKS: [&str; 5] =
+        ["--count", "--format=%ct", "--format=%at", "--pretty=format:%ct", "--pretty=format:%at"];
+    const PICKS: [&str; 4] = ["--all", "--no-merges", "--merges", "--first-parent"];
+    let words = || arguments.iter().map(Text::raw).skip_while(|word| *word != sub).skip(1);
+    let is_limit = |word: &str| {
+        word.strip_prefix('-')
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let mut asks = words().filter(|word| ASKS.contains(word));
+    asks.next().is_some_and(|ask| (ask == "--count") == (sub == "rev-list"))
+        && asks.next().is_none()
+        && words().take_while(|word| *word != "--").all(|word| {
+            // What is not known may be an option, too.
+            !word.starts_with(|c| c == '-' || is_mark(c))
+                || ASKS.contains(&word)
+                || PICKS.contains(&word)
+                || is_limit(word)
+        })
 }
 
 /// `git rev-parse`: it prints hashes, and whatever it cannot make a hash of as it is given.
@@ -638,10 +665,52 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    /// The index gets names that neither it nor the disk had before the call.
+    fn index_moves(&mut self, sub: &str) {
+        const MOVES: [&str; 14] = [
+            "am",
+            "apply",
+            "checkout",
+            "cherry-pick",
+            "merge",
+            "pull",
+            "read-tree",
+            "rebase",
+            "reset",
+            "restore",
+            "revert",
+            "stash",
+            "switch",
+            "update-index",
+        ];
+        if MOVES.contains(&sub) {
+            self.index_is_moved();
+        }
+    }
+
+    /// Names of files and branches that git prints. Those of commits need not be on the disk.
+    fn draws_from_git(&mut self, sub: &str, operands: &[Text], arguments: &[Text], printed: &Flow) {
+        let Flow::Lines(lines) = printed else { return };
+        if !lines.iter().any(|line| line.raw().contains(INNER)) {
+            return;
+        }
+        let is_staged = arguments.iter().any(|word| matches!(word.raw(), "--cached" | "--staged"));
+        match sub {
+            "ls-files" => {
+                self.draws_printed(printed);
+                self.draws_tracked();
+            }
+            "diff" if operands.is_empty() && !is_staged => self.draws_tracked(),
+            "grep" if operands.len() <= 1 => self.draws_tracked(),
+            _ => self.draws_unknown(),
+        }
+    }
+
     /// Names of tracked files, as far as they matter: secret files, and links that lead out. All others lead down.
     fn tracked_paths(&mut self, operands: &[Text]) -> Vec<Text> {
         const MOST: usize = 12;
         let mut paths = vec![Text::mark(INNER)];
+        self.draws_tracked();
         if let (Some(index), Some(top)) = (self.git_index(), self.git_top()) {
             let links = self.tracked_links_out(&index, &top);
             let named = self.covered_by(&top, operands, index.secrets.iter().chain(&links));

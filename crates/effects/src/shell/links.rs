@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use toolgate_model::{Access, Doubt, EntryKind, Gap, NodeKind, Resolved, Resolver, World, base_name, clean};
 
+use super::evaluated::begins_code;
 use super::text::{
     ANY, CLASS, INNER, MAX_SOLID, NAME, NUMBER, ONE, OWN, PIECE, STAR, Text, UNBROKEN, is_mark, solid_mark,
     solid_number,
@@ -66,6 +67,7 @@ pub(super) struct Among {
 }
 
 /// What a look has found.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Links.
@@ -76,6 +78,10 @@ pub(super) struct Found {
     is_odd: bool,
     /// Whether a name is there that means something to a shell which takes it for code.
     is_code: bool,
+    /// Whether a name is there that means something to an evaluator of `evaluated`.
+    begins_code: bool,
+    /// Where git keeps branches, which may be called anything.
+    branches: Option<PathBuf>,
     /// Whether something was left out.
     is_cut: bool,
 }
@@ -234,6 +240,19 @@ impl Interpreter<'_, '_> {
         !among.is_past && !found.is_cut && !found.is_code
     }
 
+    /// Whether one of these names has a letter that begins code, or may have.
+    pub(super) fn has_code_names(&mut self, among: &Among) -> bool {
+        let found = self.look_among(among);
+        let branches = || {
+            let directory = found.branches.as_ref()?.to_str()?.to_owned();
+            Some(Among { directory, rest: INNER.to_string(), is_past: false })
+        };
+        among.is_past
+            || found.is_cut
+            || found.begins_code
+            || (found.branches.is_some() && branches().is_none_or(|among| self.has_code_names(&among)))
+    }
+
     fn tell_links(&mut self, access: Access, among: &Among, found: &Found) {
         if found.links.len() > MAX_TOLD {
             self.unknown(Gap::Doubt(Doubt::Names), &shown(among));
@@ -388,6 +407,7 @@ impl Look<'_> {
                 let Some(own) = entry.path.file_name().and_then(|name| name.to_str()) else {
                     self.found.is_odd = true;
                     self.found.is_code = true;
+                    self.found.begins_code = true;
                     self.found.is_cut |= entry.kind == EntryKind::Link;
                     continue;
                 };
@@ -397,6 +417,7 @@ impl Look<'_> {
                 self.found.is_odd |= own.contains(is_separating);
                 let is_plain = |c: char| c.is_alphanumeric() || "_.-+,:@%".contains(c);
                 self.found.is_code |= !own.chars().all(is_plain);
+                self.found.begins_code |= own.contains(begins_code);
                 if matches!(entry.kind, EntryKind::File | EntryKind::Special)
                     && may_be_settings(self.within_root(&entry.path))
                 {
@@ -407,6 +428,7 @@ impl Look<'_> {
                     // A branch may be called anything.
                     EntryKind::Directory if self.own_git.as_ref() == Some(&entry.path) => {
                         self.found.is_code = true;
+                        self.found.branches = is_deep.then(|| entry.path.join("refs"));
                     }
                     EntryKind::Directory if is_deep => open.push((entry.path, at)),
                     EntryKind::Directory if !is_last => open.push((entry.path, at + 1)),

@@ -26,6 +26,7 @@ mod disk;
 mod doubts;
 mod elsewhere;
 mod environment;
+mod evaluated;
 mod expand;
 mod follow;
 mod followers;
@@ -79,6 +80,7 @@ use bounds::{Bounds, MAX_COMMAND};
 use changed::Changed;
 use control::Control;
 use doubts::Doubts;
+use evaluated::Names;
 use links::Links;
 use report::Report;
 use scripts::Scripts;
@@ -125,6 +127,7 @@ pub fn analyse(command: &str, scene: &Scene<'_>) -> Analysis {
         let store = Store::default();
         let mut shell = Interpreter::new(&store, &scene);
         shell.script(command);
+        shell.tell_evaluated();
         shell.tell_changed();
         shell.close_accounts();
         Analysis { work: budget::spent(), ..shell.report.into_analysis() }
@@ -191,6 +194,7 @@ struct Interpreter<'t, 'w> {
     written: Written<'t>,
     scripts: Scripts,
     doubts: Doubts,
+    names: Names,
     links: Links,
     changed: Changed,
     report: Report,
@@ -220,6 +224,7 @@ impl<'t, 'w> Interpreter<'t, 'w> {
             control: Control::default(),
             written: Written::default(),
             scripts: Scripts::default(),
+            names: Names::default(),
             doubts: Doubts::default(),
             links: Links::default(),
             changed: Changed::default(),

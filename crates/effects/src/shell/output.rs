@@ -6,13 +6,21 @@ use toolgate_model::{NodeKind, Reach, Resolver};
 
 use super::Interpreter;
 use super::apply::{access_of, slot_text};
+use super::evaluated::begins_code;
 use super::text::{
-    ANY, Choices, Flow, INNER, NAME, NUMBER, OWN, PIECE, Text, bounded, is_mark, solid_number, spaced_as_is,
+    ANY, CLASS, Choices, Flow, INNER, NAME, NUMBER, ONE, OWN, PIECE, STAR, Text, bounded, is_mark,
+    solid_number, spaced_as_is,
 };
 use crate::spec::{Output, Reading, WordKind};
 
 impl Interpreter<'_, '_> {
     pub(super) fn output_of(&mut self, program: &str, reading: &Reading, words: &[Text]) -> Flow {
+        if is_count(program, reading, words.get(1..).unwrap_or_default()) {
+            return Flow::Lines(vec![Text::mark(NUMBER)]);
+        }
+        if counts_lines(program, reading) {
+            return counted(reading, words.get(1..).unwrap_or_default());
+        }
         let arguments = words.get(1..).unwrap_or_default();
         let operand = |at: usize| reading.operands.get(at).and_then(|at| arguments.get(*at));
         match program {
@@ -24,6 +32,9 @@ impl Interpreter<'_, '_> {
                 self.paths_of(reading, arguments, has(reading, "-r") && !has(reading, "-R"))
             }
             "grep" | "egrep" | "fgrep" if rewrites(reading) => Flow::Any,
+            // They print the names of their files, too, where they have several; and `shuf` its words.
+            "grep" | "egrep" | "fgrep" | "head" | "tail" | "more" if has_several_files(reading) => Flow::Any,
+            "shuf" if !reading.operands.is_empty() || arguments.len() > 2 => Flow::Any,
             // Some of the lines, in some order.
             "tac" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "shuf" | "less"
             | "more" => self
@@ -31,7 +42,13 @@ impl Interpreter<'_, '_> {
                 .lines()
                 .map_or(Flow::Any, |lines| if lines.is_empty() { Flow::Nothing } else { Flow::Lines(lines) }),
             "basename" if !reading.options.is_empty() => Flow::Any,
-            "basename" => base_name_of(operand(0), operand(1)),
+            "basename" => {
+                // The last name of what is not known is not known either.
+                if operand(0).is_some_and(Text::has_any) || operand(1).is_some_and(Text::has_any) {
+                    self.draws_unknown();
+                }
+                base_name_of(operand(0), operand(1))
+            }
             "date" => match operand(0).and_then(Text::whole) {
                 // A format that asks for nothing is the text itself.
                 Some(format) if format.starts_with('+') && !format.contains('%') => {
@@ -167,7 +184,16 @@ impl Interpreter<'_, '_> {
         if self.lists_odd_names(&operands) {
             return Flow::Any;
         }
-        match self.paths_of(reading, arguments, false) {
+        // What they name, and what lies in them.
+        let here = vec![Text::known(".")];
+        for path in if operands.is_empty() { &here } else { &operands } {
+            let mut inside = path.clone();
+            inside.push_raw("/");
+            inside.push_mark(STAR);
+            self.draws(path);
+            self.draws(&inside);
+        }
+        match self.paths_below(reading, arguments, false) {
             Flow::Lines(mut lines) if !reading.operands.is_empty() => {
                 lines.push(Text::mark(NAME));
                 Flow::Lines(bounded(lines))
@@ -219,7 +245,7 @@ impl Interpreter<'_, '_> {
 
     /// `find . -name x`, `ls dir`, `grep -l`: paths at or below the operands. Where no links are followed below these, and only
     /// regular files are printed, they are `solid`.
-    fn paths_of(&mut self, reading: &Reading, arguments: &[Text], solid: bool) -> Flow {
+    fn paths_below(&mut self, reading: &Reading, arguments: &[Text], solid: bool) -> Flow {
         let mut lines: Choices = Vec::new();
         for (kind, slot) in &reading.uses {
             if access_of(*kind).is_none() {
@@ -245,6 +271,13 @@ impl Interpreter<'_, '_> {
             lines.push(Text::marked(std::iter::once(INNER).chain(mark).collect()));
         }
         Flow::Lines(bounded(lines))
+    }
+
+    /// The same, which come to where they may be evaluated.
+    fn paths_of(&mut self, reading: &Reading, arguments: &[Text], solid: bool) -> Flow {
+        let printed = self.paths_below(reading, arguments, solid);
+        self.draws_printed(&printed);
+        printed
     }
 
     /// A new file or directory in the temporary directory, or where the template says.
@@ -329,11 +362,90 @@ fn has(reading: &Reading, option: &str) -> bool {
     reading.options.iter().any(|given| given.name == option)
 }
 
+/// Whether a program prints one number for each thing that it counts, and nothing else.
+fn is_count(program: &str, reading: &Reading, arguments: &[Text]) -> bool {
+    const LENGTHS: [&str; 9] = ["-l", "-c", "-w", "-m", "-L", "--lines", "--bytes", "--chars", "--words"];
+    let words: Vec<&str> = arguments.iter().map(Text::raw).collect();
+    let operand =
+        |at: usize| reading.operands.get(at).and_then(|at| arguments.get(*at)).and_then(Text::whole);
+    match program {
+        "wc" | "gwc" => matches!(words.as_slice(), [only] if LENGTHS.contains(only)),
+        "nproc" | "gnproc" => true,
+        "id" => matches!(words.as_slice(), ["-u" | "-g" | "-ur" | "-gr" | "--user" | "--group", ..]),
+        "seq" | "gseq" => {
+            reading.options.is_empty()
+                && arguments.iter().all(|word| word.raw().chars().all(|c| c == NUMBER || c.is_ascii_digit()))
+        }
+        "stat" | "gstat" => match words.as_slice() {
+            [option, format, ..] if matches!(*option, "-c" | "--printf") => {
+                is_number_format(format, "sYZXWahiugbBdo")
+            }
+            [option, ..] => option
+                .strip_prefix("-c")
+                .or_else(|| option.strip_prefix("--format="))
+                .is_some_and(|format| is_number_format(format, "sYZXWahiugbBdo")),
+            [] => false,
+        },
+        "date" | "gdate" => operand(0).is_some_and(|format| {
+            format.strip_prefix('+').is_some_and(|format| is_number_format(format, "sYmdHMSjNuwVGyCIgU"))
+        }),
+        // One that is not set is not there.
+        "expr" | "gexpr" => {
+            let is_number = |word: &&str| word.chars().all(|c| c == NUMBER || c.is_ascii_digit());
+            words.len() <= 3
+                && words.last().is_some_and(is_number)
+                && words.iter().all(|word| is_number(word) || matches!(*word, "+" | "-" | "*" | "/" | "%"))
+        }
+        _ => false,
+    }
+}
+
+/// Whether it is a `grep -c` that prints nothing but counts, and names where there are several files.
+fn counts_lines(program: &str, reading: &Reading) -> bool {
+    const OTHERS: [&str; 9] = ["-i", "-v", "-w", "-x", "-E", "-F", "-P", "-e", "-s"];
+    matches!(program, "grep" | "egrep" | "fgrep")
+        && (has(reading, "-c") || has(reading, "--count"))
+        && reading
+            .options
+            .iter()
+            .all(|given| matches!(given.name, "-c" | "--count") || OTHERS.contains(&given.name))
+}
+
+/// `grep -c`: a number, behind the name of the file where it has several.
+fn counted(reading: &Reading, arguments: &[Text]) -> Flow {
+    let files: Vec<Text> = reading
+        .uses
+        .iter()
+        .filter(|(kind, _)| *kind == WordKind::Read)
+        .map(|(_, slot)| slot_text(arguments, slot))
+        .collect();
+    let mut lines = vec![Text::mark(NUMBER)];
+    if files.len() > 1 || files.iter().any(|file| file.raw().contains([STAR, ONE, CLASS])) {
+        lines.extend(files.iter().map(|file| Text::marked(format!("{}:{NUMBER}", file.raw()))));
+    }
+    if files.iter().any(Text::has_any) { Flow::Any } else { Flow::Lines(bounded(lines)) }
+}
+
+/// Whether a format is nothing but conversions of these letters.
+fn is_number_format(format: &str, letters: &str) -> bool {
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        if c != '%' || !chars.next().is_some_and(|c| letters.contains(c)) {
+            return false;
+        }
+    }
+    !format.is_empty()
+}
+
 fn lists_files(reading: &Reading) -> bool {
     has(reading, "-l")
         || has(reading, "-L")
         || has(reading, "--files-with-matches")
         || has(reading, "--files-without-match")
+}
+
+fn has_several_files(reading: &Reading) -> bool {
+    reading.uses.iter().filter(|(kind, _)| *kind == WordKind::Read).count() > 1
 }
 
 /// Options by which grep prints something else than lines of its input.
@@ -376,7 +488,7 @@ fn base_name_of(path: Option<&Text>, ending: Option<&Text>) -> Flow {
 /// What `tr` makes of a text.
 fn translated(text: &str, reading: &Reading, from: Option<&Text>, to: Option<&Text>) -> Option<String> {
     let from = set_of(from?.unglobbed().whole()?)?;
-    if has(reading, "-c") || has(reading, "-s") {
+    if ["-c", "-s", "-t"].iter().any(|option| has(reading, option)) {
         return None;
     }
     if has(reading, "-d") {
@@ -393,8 +505,13 @@ fn translated(text: &str, reading: &Reading, from: Option<&Text>, to: Option<&Te
 /// `tr` over names of which not all is known: a name stays one, and a path that leads down does, as long as no dot and no slash
 /// comes of it.
 fn renamed(input: &Flow, reading: &Reading, from: Option<&Text>, to: Option<&Text>) -> Option<Flow> {
+    if has(reading, "-d") {
+        let is_number = |c: char| c == NUMBER || c.is_ascii_digit() || c.is_whitespace();
+        let are_numbers = |lines: &Choices| lines.iter().all(|line| line.raw().chars().all(is_number));
+        return input.lines().filter(are_numbers).map(|_| Flow::Lines(vec![Text::mark(NUMBER)]));
+    }
     let made = set_of(to?.unglobbed().whole()?)?;
-    if has(reading, "-d") || made.is_empty() || made.contains(&'/') || made.contains(&'.') {
+    if made.is_empty() || made.iter().any(|c| matches!(c, '/' | '.') || begins_code(*c)) {
         return None;
     }
     let one = |text: &Text| {

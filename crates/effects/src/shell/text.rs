@@ -54,6 +54,17 @@ const MAX_TEXT: usize = 128 * 1024;
 /// Longer ones are not even read.
 const MAX_READ: usize = 256 * 1024;
 
+/// What a text may hold that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hides {
+    /// Digits at most.
+    Nothing,
+    /// Facts of the system, or names of files, which have any letters but a slash.
+    Names,
+    /// Anything.
+    Anything,
+}
+
 /// A text of which not all is known. Whoever makes, copies, compares or looks through one pays for it; once nothing is left,
 /// every new text is anything.
 #[derive(Debug, Default, Eq, PartialOrd, Ord)]
@@ -151,6 +162,17 @@ impl Text {
 
     pub(crate) fn is_known(&self) -> bool {
         self.whole().is_some()
+    }
+
+    /// What it may hold beside what is known of it, for whoever evaluates it.
+    pub(crate) fn hides(&self) -> Hides {
+        let of = |letter: char| match letter {
+            ANY => Hides::Anything,
+            NAME | PIECE | INNER | UNBROKEN | STAR | ONE | CLASS => Hides::Names,
+            // Numbers, what says more of the mark before it, and what is known.
+            _ => Hides::Nothing,
+        };
+        self.raw().chars().map(of).max().unwrap_or(Hides::Nothing)
     }
 
     /// Whether anything could stand somewhere in it.

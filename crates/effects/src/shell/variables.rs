@@ -10,7 +10,7 @@ mod tests;
 
 use std::rc::Rc;
 
-pub(super) use door::{Given, Kept, is_name, is_shells_own};
+pub(super) use door::{Given, Kept, is_last_words, is_name, is_shells_own};
 
 use super::disk::{MAX_KEPT, extend};
 use super::text::{ANY, Choices, NAME, NUMBER, Text, either};
@@ -262,12 +262,17 @@ impl Variables {
     }
 }
 
-/// A counter stays a plain name whatever it counts to; anything else can become anything.
+/// A counter stays a number whatever it counts to; anything else can become anything.
 fn widened(value: &Variable) -> Variable {
+    let is_number = |text: &Text| text.raw().chars().all(|c| c.is_ascii_digit() || c == NUMBER);
     let is_plain = |text: &Text| {
         !text.is_empty() && text.raw().chars().all(|c| c.is_ascii_digit() || matches!(c, NAME | NUMBER))
     };
     match value {
+        Variable::Scalar(texts) if texts.iter().all(is_number) => {
+            let empty = texts.iter().find(|text| text.is_empty()).cloned();
+            Variable::Scalar(std::iter::once(Text::mark(NUMBER)).chain(empty).collect())
+        }
         Variable::Scalar(texts) if texts.iter().all(is_plain) => Variable::Scalar(vec![Text::mark(NAME)]),
         Variable::Reference(_) => Variable::Reference(None),
         _ => Variable::Scalar(vec![Text::mark(ANY)]),

@@ -3,6 +3,7 @@
 use toolgate_shell::{ArmEnd, Command, CommandKind, Connector, Item, List, Pipeline, Word};
 
 use super::bounds::Limit;
+use super::evaluated::Evaluator;
 use super::state::State;
 use super::text::{Choices, Flow, NUMBER, Text, bounded};
 use super::variables::Given;
@@ -386,10 +387,8 @@ impl<'t> Interpreter<'t, '_> {
             let before = place.checked_sub(1).and_then(|at| texts.get(at)).filter(|_| numeric);
             let after = texts.get(place + 1).filter(|_| numeric || unary);
             for text in before.into_iter().chain(after).flatten() {
+                self.evaluates(text, Evaluator::Arithmetic);
                 let text = text.unglobbed();
-                if text.has_any() {
-                    self.evaluates_unknown();
-                }
                 if text.raw().contains(['[', '$', '`']) || numeric {
                     self.evaluate(text.raw());
                 }

@@ -404,7 +404,8 @@ impl SpecReader<'_, '_> {
             return;
         }
         // Facts are printed with the names of the files that they are about.
-        let is_path = |word: &Shown<'_>| !word.known || word.head == ".." || word.head.contains('/');
+        let is_path =
+            |word: &Shown<'_>| !word.known || word.head == ".." || word.head.contains(['/', '[', '$', '`']);
         let lists = |given: &Given| matches!(given.name, "-c" | "--check" | "--files0-from");
         let facts = spec.is(Spec::FACTS)
             && (operands.iter().filter_map(|at| self.words.get(*at)).any(is_path)

@@ -340,7 +340,8 @@ fn is_name_by(format: &str, meaning: impl Fn(char) -> Conversion) -> bool {
     let mut chars = format.chars();
     while let Some(c) = chars.next() {
         let conversion = match c {
-            '/' => return false,
+            // Letters that begin code where a shell evaluates the text.
+            '/' | '[' | '$' | '`' => return false,
             '.' => Conversion::Maybe,
             c if c.is_whitespace() => Conversion::Blank,
             // Flags and a width may stand before the letter. A `%` before none is printed as it is.

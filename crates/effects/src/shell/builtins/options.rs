@@ -3,6 +3,7 @@
 use toolgate_model::{Access, Gap, Reach};
 
 use crate::shell::Interpreter;
+use crate::shell::evaluated::Evaluator;
 use crate::shell::text::{Flow, Text, is_mark};
 use crate::shell::variables::Given;
 use crate::shell::walk::Outcome;
@@ -69,6 +70,7 @@ impl Interpreter<'_, '_> {
 
     pub(super) fn let_builtin(&mut self, arguments: &[Text]) -> Outcome {
         for argument in arguments {
+            self.evaluates(argument, Evaluator::Arithmetic);
             self.evaluate(argument.unglobbed().raw());
         }
         Outcome::of(Flow::Nothing)
@@ -92,13 +94,9 @@ impl Interpreter<'_, '_> {
                 "-v" | "-R" => arguments.get(at + 1),
                 _ => None,
             };
-            if operand.is_some_and(Text::has_any) {
-                self.evaluates_unknown();
-            }
-            if let Some(operand) = operand
-                && let Some((_, index)) = operand.unglobbed().raw().split_once('[')
-            {
-                self.evaluate(index.trim_end_matches(']'));
+            if let Some(operand) = operand {
+                self.evaluates(operand, Evaluator::Arithmetic);
+                self.evaluate_subscript(operand);
             }
         }
         Outcome::of(Flow::Nothing)

@@ -5,8 +5,11 @@ use std::rc::Rc;
 use toolgate_model::{Access, Doubt, Gap, Reach};
 
 use crate::shell::Interpreter;
+use crate::shell::evaluated::Evaluator;
 use crate::shell::text::{ANY, Flow, Text, is_mark};
 use crate::shell::walk::Outcome;
+
+use super::options::options_of;
 
 impl Interpreter<'_, '_> {
     /// `None` without a script.
@@ -148,8 +151,15 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn complete(&mut self, name: &str, arguments: &[Text]) -> Outcome {
+        let (options, _) = options_of(arguments, "oAGWPSXFC");
+        for words in options.into_iter().filter(|(letter, _)| *letter == 'W').filter_map(|(_, words)| words) {
+            self.evaluates(&words, Evaluator::Words);
+            if words.has_any() {
+                self.unknown(Gap::ShellCode, name);
+            }
+        }
         for argument in arguments {
-            self.expand_again(argument.raw());
+            self.expand_again(argument.unglobbed().raw());
             // `compgen -f ../` lists.
             if name == "compgen" && argument.raw().contains('/') {
                 self.touch(Access::List, Reach::Exact, argument);

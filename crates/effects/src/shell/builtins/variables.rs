@@ -6,8 +6,9 @@ use toolgate_model::{Doubt, Gap};
 use toolgate_shell::{Part, Word};
 
 use crate::shell::bounds::MAX_WORDS;
+use crate::shell::evaluated::Evaluator;
 use crate::shell::programs::names_pager;
-use crate::shell::text::{Flow, Text, either, is_mark};
+use crate::shell::text::{CLASS, Flow, ONE, STAR, Text, either, is_mark};
 use crate::shell::variables::{Given, Variable, is_shells_own};
 use crate::shell::walk::Outcome;
 use crate::shell::{Interpreter, output};
@@ -54,13 +55,20 @@ impl<'t> Interpreter<'t, '_> {
             None => (argument.raw(), None),
         };
         let append = target.ends_with('+');
-        let target = Text::marked(target.trim_end_matches('+').to_owned()).unglobbed();
+        let target = Text::marked(target.trim_end_matches('+').to_owned());
+        self.evaluates(&target, Evaluator::Arithmetic);
+        // What a pattern has found may be the name of any variable.
+        let is_pattern = target.raw().contains([STAR, ONE, CLASS]);
+        let target = target.unglobbed();
         let (name, index) = match target.raw().split_once('[') {
             Some((name, index)) => (name, Some(Text::marked(index.trim_end_matches(']').to_owned()))),
             None => (target.raw(), None),
         };
         if let Some(index) = &index {
             self.evaluate(index.raw());
+        }
+        if is_pattern {
+            return self.set_some_variable();
         }
         if name.contains(is_mark) || name.is_empty() {
             return self.set_variable(&target, Given::Unknown);
@@ -112,7 +120,8 @@ impl<'t> Interpreter<'t, '_> {
         let value = value?;
         // A text that is an array, if the variable is one.
         if value.raw().starts_with('(') {
-            self.expand_again(value.raw());
+            self.evaluates(&value, Evaluator::Words);
+            self.expand_again(value.unglobbed().raw());
             return Some(Given::Unknown);
         }
         Some(if adds { Given::More(vec![value]) } else { Given::Text(vec![value]) })

@@ -1,22 +1,22 @@
 //! Arithmetic, which runs what stands in it: bash expands a subscript in the value of a variable.
 
-use toolgate_model::{Doubt, Gap};
+use toolgate_model::Gap;
 use toolgate_shell::{Arithmetic, Part, parse_arithmetic, parse_word};
 
 use super::Mode;
 use crate::shell::Interpreter;
+use crate::shell::evaluated::Evaluator;
 use crate::shell::text::{NUMBER, Text};
-use crate::shell::variables::{Given, is_name};
+use crate::shell::variables::{Given, is_last_words, is_name};
 
 impl<'t> Interpreter<'t, '_> {
     /// Walks an expression for what it runs. Its value is a number; which one is known only for a plain numeral.
     pub(in crate::shell) fn arithmetic(&mut self, arithmetic: &'t Arithmetic<'t>) -> Text {
         let choices = self.joined(&arithmetic.parts, Mode::Single);
         for text in &choices {
+            self.evaluates(text, Evaluator::Arithmetic);
+            let text = text.unglobbed();
             self.evaluate_names(text.raw(), 0);
-            if text.has_any() {
-                self.evaluates_unknown();
-            }
             if text.raw().contains(['$', '`']) {
                 self.evaluate(text.raw());
             }
@@ -75,20 +75,31 @@ impl<'t> Interpreter<'t, '_> {
             let Some(name) = text.get(start..at).filter(|name| is_name(name)) else { continue };
             let (behind, is_element) = behind_subscript(text.get(at..).unwrap_or_default().trim_start());
             let before = text.get(..start).unwrap_or_default().trim_end();
-            let assigned = (behind.starts_with('=') && !behind.starts_with("=="))
-                || ["++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]
-                    .iter()
-                    .any(|op| behind.starts_with(op))
+            let assigned = ["++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]
+                .iter()
+                .any(|op| behind.starts_with(op))
                 || before.ends_with("++")
                 || before.ends_with("--");
             if self.spent_on_arithmetic() {
                 return;
             }
-            for value in self.variable_texts(name) {
+            // What is only assigned is not looked at.
+            let is_set = behind.starts_with('=') && !behind.starts_with("==");
+            if is_set && !before.ends_with("++") && !before.ends_with("--") {
+                let index = is_element.then(|| Text::mark(NUMBER));
+                self.set_named(name, index.as_ref(), Given::Number, None);
+                continue;
+            }
+            // The environment's own were set before the session.
+            let is_ours = self.state.variables.get(name).is_some() || is_last_words(name);
+            let values = if is_element { self.held_texts(name) } else { self.variable_texts(name) };
+            for value in values {
+                if is_ours {
+                    self.evaluates(&value, Evaluator::Arithmetic);
+                }
+                let value = value.unglobbed();
                 if value.raw().contains(['[', '$', '`']) {
                     self.evaluate(value.raw());
-                } else if value.has_any() && self.state.variables.get(name).is_some() {
-                    self.evaluates_unknown();
                 } else if value.raw().contains(|c: char| c.is_ascii_alphabetic() || c == '_')
                     && self.may_evaluate(depth)
                 {
@@ -117,14 +128,11 @@ impl<'t> Interpreter<'t, '_> {
         }
     }
 
-    /// A value that is not known is evaluated: `a[$(x)]` in a file is code, too.
-    pub(in crate::shell) fn evaluates_unknown(&mut self) {
-        let gap = if self.doubts.quotes_subscripts() { Gap::Code } else { Gap::Doubt(Doubt::Environment) };
-        self.unknown(gap, "a value that arithmetic evaluates");
-    }
-
     /// A prompt is decoded first: `\044(x)` becomes `$(x)`, and is run.
-    pub(in crate::shell) fn expand_prompt(&mut self, text: &str) {
+    pub(in crate::shell) fn expand_prompt(&mut self, text: &Text) {
+        self.evaluates(text, Evaluator::Words);
+        let text = text.unglobbed();
+        let text = text.raw();
         self.expand_again(text);
         let decoded = without_octal(text);
         if decoded != text {

@@ -1,5 +1,6 @@
 //! What an operator makes of a text of which not all is known: `${x#y}`, `${x/y/z}`, `${x^^}`, `${x:1:2}`.
 
+use crate::shell::evaluated::begins_code;
 use crate::shell::text::{ANY, CLASS, INNER, NAME, NUMBER, ONE, PIECE, STAR, Text, replaced};
 use crate::shell::{glob, output};
 
@@ -70,7 +71,7 @@ pub(super) fn replace(text: &Text, pattern: &Text, with: &Text, all: bool, ancho
         // it is what is left of one.
         let plain = !text.raw().contains(['/', INNER, ANY]) && !with.raw().contains(['/', INNER, ANY, '.']);
         return match with.whole() {
-            _ if !plain => Text::any(),
+            _ if !plain || with.raw().contains(begins_code) => Text::any(),
             Some(with) if !with.is_empty() && !text.raw().contains(PIECE) => Text::mark(NAME),
             _ => shortened(text),
         };

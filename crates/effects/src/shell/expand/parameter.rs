@@ -1,11 +1,11 @@
 //! Parameters: what `$x`, `${x:-y}`, `${x%y}` and their kin stand for.
 
-use toolgate_model::{Doubt, Gap};
 use toolgate_shell::{Index, Operation, Parameter, Word};
 
 use super::Expansion;
 use super::change::{change_case, replace, slice, strip};
 use crate::shell::Interpreter;
+use crate::shell::evaluated::Evaluator;
 use crate::shell::text::{ANY, BLANKS, Choices, NAME, NUMBER, Text, bounded, either};
 use crate::shell::variables::{Given, Variable};
 
@@ -21,7 +21,6 @@ impl<'t> Interpreter<'t, '_> {
                 | "BASH_SOURCE"
                 | "BASH_COMMAND"
                 | "BASH_EXECUTION_STRING"
-                | "PIPESTATUS"
                 | "DIRSTACK"
         ) {
             return vec![Text::any()];
@@ -52,12 +51,12 @@ impl<'t> Interpreter<'t, '_> {
             "IFS" => vec![Text::known(BLANKS)],
             "BASH" => vec![Text::known("/bin/bash")],
             "SHELL" => vec![Text::known("/bin/bash")],
-            "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "SHLVL" | "BASHPID" => {
+            "UID" | "EUID" | "PPID" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "SHLVL" | "BASHPID"
+            | "PIPESTATUS" | "EPOCHSECONDS" | "COLUMNS" | "LINES" | "OPTIND" => {
                 vec![Text::mark(NUMBER)]
             }
-            "USER" | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "EPOCHSECONDS"
-            | "EPOCHREALTIME" | "COLUMNS" | "LINES" | "BASH_VERSION" | "OPTIND" | "REPLY_PID"
-            | "COPROC_PID" | "TERM" | "LANG" => {
+            "USER" | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "EPOCHREALTIME"
+            | "BASH_VERSION" | "REPLY_PID" | "COPROC_PID" | "TERM" | "LANG" => {
                 vec![Text::mark(NAME)]
             }
             "0" => self.state.zero.clone(),
@@ -161,8 +160,12 @@ impl<'t> Interpreter<'t, '_> {
     }
 
     fn indexed(&mut self, name: &str, at: &Text) -> Choices {
-        if name.starts_with("BASH_") || matches!(name, "FUNCNAME" | "PIPESTATUS" | "DIRSTACK") {
+        if name.starts_with("BASH_") || matches!(name, "FUNCNAME" | "DIRSTACK") {
             return vec![Text::any()];
+        }
+        // As long as nobody has made it another variable.
+        if name == "PIPESTATUS" && self.state.variables.get(name).is_none() {
+            return self.variable_texts(name);
         }
         match self.state.variables.get(name) {
             Some(Variable::Array(elements)) => {
@@ -206,8 +209,9 @@ impl<'t> Interpreter<'t, '_> {
             Operation::Indirect(inner) => {
                 let targets: Vec<String> = texts.iter().filter_map(Text::whole).map(str::to_owned).collect();
                 if targets.len() != texts.len() {
-                    if texts.iter().any(Text::has_any) {
-                        self.evaluates_unknown();
+                    for text in &texts {
+                        self.evaluates(text, Evaluator::Arithmetic);
+                        self.evaluate_subscript(text);
                     }
                     return vec![Text::any()];
                 }
@@ -262,12 +266,7 @@ impl<'t> Interpreter<'t, '_> {
             Operation::Transform(b'P') => {
                 // A prompt: what stands in the value is expanded, substitutions too.
                 for text in &texts {
-                    if text.has_any() {
-                        let is_quoted = self.doubts.quotes_substitutions();
-                        let gap = if is_quoted { Gap::ShellCode } else { Gap::Doubt(Doubt::Environment) };
-                        self.unknown(gap, "a value that is expanded as a prompt");
-                    }
-                    self.expand_prompt(text.raw());
+                    self.expand_prompt(text);
                 }
                 vec![Text::any()]
             }

@@ -10,12 +10,13 @@ use std::rc::Rc;
 use toolgate_model::{SecretName, may_hold_secrets, secret_name};
 
 use super::super::Interpreter;
+use super::super::evaluated::begins_code;
 use super::super::trees::MAX_MEMBERS;
 
 /// So much of an index is read: half a million files. What is behind is not known.
 pub(in super::super) const MAX_INDEX: usize = 64 * 1024 * 1024;
 /// What notes about an index are called, so that the next call need not read it. Another layout has another name.
-const ABOUT: &str = "index 1";
+const ABOUT: &str = "index 2";
 /// So many names are kept of a kind.
 const MAX_KEPT: usize = 64;
 
@@ -23,6 +24,7 @@ const LINK: u32 = 0o120_000;
 const REPOSITORY: u32 = 0o160_000;
 
 /// What matters of an index.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Index {
     /// Files that hold secrets by their names, from the top of the work tree.
@@ -33,6 +35,8 @@ pub(in super::super) struct Index {
     pub(in super::super) deciding: Vec<String>,
     /// Whether names may be missing among these.
     pub(in super::super) lacks_names: bool,
+    /// Whether a name has a letter that begins code where a shell evaluates it.
+    pub(in super::super) names_code: bool,
     /// Whether it has another repository.
     pub(in super::super) has_repository: bool,
     /// Whether there may be more than was read or kept.
@@ -105,6 +109,7 @@ impl Index {
         self.links.extend(index.links);
         self.deciding.extend(index.deciding);
         self.lacks_names |= index.lacks_names;
+        self.names_code |= index.names_code;
         self.has_repository |= index.has_repository;
         self.has_more |= index.has_more;
         let extension = bytes.get(end..)?;
@@ -121,6 +126,7 @@ impl Index {
     const HAS_REPOSITORY: u8 = 1;
     const HAS_MORE: u8 = 2;
     const LACKS_NAMES: u8 = 4;
+    const NAMES_CODE: u8 = 8;
     const SECRET: u8 = b's';
     const DECIDING: u8 = b'd';
     const A_LINK: u8 = b'l';
@@ -130,7 +136,8 @@ impl Index {
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         let flags = flag(self.has_repository, Self::HAS_REPOSITORY)
             | flag(self.has_more, Self::HAS_MORE)
-            | flag(self.lacks_names, Self::LACKS_NAMES);
+            | flag(self.lacks_names, Self::LACKS_NAMES)
+            | flag(self.names_code, Self::NAMES_CODE);
         let mut note = vec![flags];
         let secrets = self.secrets.iter().map(|name| (Self::SECRET, name));
         let links = self.links.iter().map(|name| (Self::A_LINK, name));
@@ -150,6 +157,7 @@ impl Index {
             has_repository: flags & Self::HAS_REPOSITORY != 0,
             has_more: flags & Self::HAS_MORE != 0,
             lacks_names: flags & Self::LACKS_NAMES != 0,
+            names_code: flags & Self::NAMES_CODE != 0,
             ..Index::default()
         };
         for name in names.split_inclusive(|byte| *byte == 0) {
@@ -216,6 +224,7 @@ impl<'b> Entries<'b> {
                 REPOSITORY => index.has_repository = true,
                 _ => return None,
             }
+            index.names_code |= name.iter().fold(false, |has, byte| has | begins_code(char::from(*byte)));
             if may_decide(name) {
                 if index.deciding.len() < MAX_MEMBERS {
                     index.deciding.push(String::from_utf8_lossy(name).into_owned());
@@ -368,6 +377,7 @@ mod tests {
         let whole = Index {
             deciding: vec![".mcp.json".to_owned()],
             lacks_names: true,
+            names_code: true,
             secrets: vec![".env".into(), "a b/.env".into()],
             links: vec!["way".into()],
             has_repository: true,

@@ -38,6 +38,7 @@ impl Interpreter<'_, '_> {
         self.gone_into("find", arguments, &roots);
         follows |= expression.iter().any(|word| word.raw() == "-follow");
         let below = self.found_below(&roots, &expression, follows);
+        self.draws_printed(&Flow::Lines(below.clone()));
         let mut out = Flow::Lines(below.clone());
         let mut at = 0;
         while let Some(word) = expression.get(at) {

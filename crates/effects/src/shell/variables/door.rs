@@ -12,7 +12,8 @@ use toolgate_shell::Word;
 
 use super::{Behind, Variable};
 use crate::shell::Interpreter;
-use crate::shell::text::{Choices, NUMBER, Text, bounded, either, is_mark};
+use crate::shell::evaluated::Evaluator;
+use crate::shell::text::{CLASS, Choices, Hides, NUMBER, ONE, STAR, Text, bounded, either, is_mark};
 
 /// Elements of an array whose order is not known.
 const MAX_ANY_ORDER: usize = 64;
@@ -45,6 +46,16 @@ impl Given {
         }
     }
 
+    fn hides_anything(&self) -> bool {
+        let hides = |texts: &Choices| texts.iter().any(|text| text.hides() == Hides::Anything);
+        match self {
+            Given::Text(texts) | Given::More(texts) => hides(texts),
+            Given::Elements { values, .. } => values.iter().any(hides),
+            Given::Unknown => true,
+            Given::Number | Given::Unset => false,
+        }
+    }
+
     /// The same behind a change of each text.
     fn changed(self, change: impl Fn(&Choices) -> Choices) -> Given {
         match self {
@@ -69,6 +80,8 @@ pub(in crate::shell) struct Kept {
 impl<'t> Interpreter<'t, '_> {
     /// A variable by the text that names it, as builtins get it: `x`, `x[i]`.
     pub(in crate::shell) fn set_variable(&mut self, target: &Text, given: Given) {
+        self.evaluates(target, Evaluator::Arithmetic);
+        let is_pattern = target.raw().contains([STAR, ONE, CLASS]);
         let target = target.unglobbed();
         let (name, index) = match target.raw().split_once('[') {
             Some((name, index)) => (name, Some(index.strip_suffix(']').unwrap_or(index))),
@@ -77,7 +90,8 @@ impl<'t> Interpreter<'t, '_> {
         if let Some(index) = index {
             self.evaluate(index);
         }
-        if name.contains(is_mark) {
+        // What a pattern has found may be the name of any variable.
+        if name.contains(is_mark) || is_pattern {
             return self.set_some_variable();
         }
         // bash complains of what is not a name, and sets nothing.
@@ -101,6 +115,10 @@ impl<'t> Interpreter<'t, '_> {
         };
         let given = if self.doubts.is_integer(&name) { self.evaluated(&name, given) } else { given };
         let is_unset = matches!(given, Given::Unset);
+        // A path is no expression, and its own old value is not looked at.
+        if &*name != "PATH" && given.hides_anything() {
+            self.holds_unknown();
+        }
         self.heed_spelling(&name, word);
         let value = self.new_value(&name, index, given);
         let variables = &mut self.state.variables;
@@ -199,7 +217,8 @@ impl<'t> Interpreter<'t, '_> {
         self.set_some_variable();
     }
 
-    fn evaluate_subscript(&mut self, target: &Text) {
+    /// The subscript in a text that names a variable.
+    pub(in crate::shell) fn evaluate_subscript(&mut self, target: &Text) {
         if let Some((_, index)) = target.unglobbed().raw().split_once('[') {
             self.evaluate(index.strip_suffix(']').unwrap_or(index));
         }
@@ -312,10 +331,8 @@ impl<'t> Interpreter<'t, '_> {
     /// bash evaluates what an integer is given. Whether it still is one here is not known, so the text counts too.
     fn evaluated(&mut self, name: &str, given: Given) -> Given {
         for text in given.texts() {
+            self.evaluates(&text, Evaluator::Arithmetic);
             self.evaluate(text.unglobbed().raw());
-            if text.has_any() {
-                self.evaluates_unknown();
-            }
         }
         let is_decimal = |text: &str| {
             !text.is_empty() && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -437,6 +454,12 @@ pub(in crate::shell) fn is_shells_own(name: &str) -> bool {
         name,
         "_" | "PWD" | "OLDPWD" | "PIPESTATUS" | "FUNCNAME" | "DIRSTACK" | "GROUPS" | "LINES" | "COLUMNS"
     ) || ["BASH", "COMP_", "READLINE_"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether the shell keeps words of commands in this variable, or in its first element.
+pub(in crate::shell) fn is_last_words(name: &str) -> bool {
+    matches!(name, "_" | "FUNCNAME" | "DIRSTACK" | "PWD" | "OLDPWD")
+        || (name.starts_with("BASH_") && !matches!(name, "BASH_VERSION" | "BASH_VERSINFO" | "BASH_SUBSHELL"))
 }
 
 /// Whether a variable can be called so.
