@@ -21,6 +21,8 @@ pub(super) struct Doubts {
     changed: BTreeSet<String>,
     /// The same may be true of any file that was there.
     changed_any: bool,
+    /// Directories in which git may have put a link where nothing was, and paths at which it may have put one.
+    brought: BTreeSet<(String, bool)>,
     /// Code whose text is not known has run in this shell: any variable may be its.
     lost_variables: bool,
     /// The call's text quotes what arithmetic would run: `a[$(…)]`.
@@ -67,6 +69,22 @@ impl Doubts {
     /// Files that were there are changed, and which of them is not known.
     pub(super) fn change_files(&mut self) {
         self.changed_any = true;
+    }
+
+    /// git may have put a link at this place; `below`: anywhere below it where nothing was.
+    pub(super) fn bring_link(&mut self, place: &str, below: bool) {
+        if self.brought.len() < MAX_CHANGED {
+            self.brought.insert((place.to_owned(), below));
+        }
+    }
+
+    /// Whether git may have put a link at this place or on the way to it.
+    pub(super) fn may_be_brought(&self, place: &str, is_absent: impl FnOnce() -> bool) -> bool {
+        let is_within = |within: &str| toolgate_model::below(within.as_bytes(), place.as_bytes()).is_some();
+        let is_there = |below: bool| {
+            self.brought.iter().any(|(within, is_below)| *is_below == below && is_within(within))
+        };
+        !self.brought.is_empty() && (is_there(false) || (is_there(true) && is_absent()))
     }
 
     /// Whether a file still holds what the disk said, as far as the walk has come.

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use toolgate_model::{Access, Doubt, Effect, Gap, Reach, clean};
+use toolgate_model::{Access, Doubt, Effect, Gap, Reach, Run, clean};
 
 use super::Interpreter;
 use super::git::index::MAX_INDEX;
@@ -25,7 +25,12 @@ enum Source {
     Commit,
     /// From the index, what is not there any more.
     Lost,
+    /// From a stash that this worktree has made.
+    Own,
 }
+
+/// Options of `git reset` that have it write the files.
+const TO_WORKTREE: &[&str] = &["--hard", "--merge", "--keep"];
 
 /// Options that have git write what a commit has, although nothing else is asked for.
 const FORCED: &[&str] = &["-f", "--discard-changes", "-m", "--conflict"];
@@ -104,6 +109,17 @@ impl Interpreter<'_, '_> {
                 self.git_moved(reading, operands);
                 return;
             }
+            "read-tree" => {
+                self.read_into_index(reading);
+                return;
+            }
+            "reset"
+                if self.is_linked_worktree()
+                    && self.moves_head(reading, operands, separator.map(|_| behind.as_slice())) =>
+            {
+                self.unknown(Gap::Doubt(Doubt::Members), "git reset: a stash goes back to that commit");
+                return;
+            }
             // Each name of the index gets another beginning.
             "checkout-index" if reading.options.iter().any(|given| given.name == "--prefix") => {
                 self.unknown(Gap::Doubt(Doubt::Members), "git checkout-index");
@@ -125,8 +141,15 @@ impl Interpreter<'_, '_> {
             Source::Commit
                 if !operands.is_empty() && operands.iter().all(|operand| self.is_fetched(operand)) => {}
             Source::Commit => self.unknown(Gap::Doubt(Doubt::Members), &format!("git {sub}")),
-            Source::Index => self.brought_from_index(sub, &paths, false),
-            Source::Lost => self.brought_from_index(sub, &[], true),
+            Source::Index => {
+                self.brought_from_index(sub, &paths, false);
+                self.bring_links_of_index();
+            }
+            Source::Lost => {
+                self.brought_from_index(sub, &[], true);
+                self.bring_absent();
+            }
+            Source::Own => self.bring_absent(),
         }
     }
 
@@ -149,8 +172,7 @@ impl Interpreter<'_, '_> {
                 let is_own = operands.len() == 1 && has(&["-b", "-B"]) && operands.iter().all(is_plain);
                 when(!is_own && !has(&["--no-checkout", "--orphan"]), Source::Commit)
             }
-            "reset" => when(has(&["--hard", "--merge", "--keep"]), Source::Commit),
-            "read-tree" => when(has(&["-u"]), Source::Commit),
+            "reset" => when(has(TO_WORKTREE), Source::Commit),
             "checkout-index" if has(&["--stdin", "-z"]) => Source::Commit,
             "checkout-index" => when(!has(&["--temp"]), Source::Index),
             "sparse-checkout" => Source::Index,
@@ -191,15 +213,17 @@ impl Interpreter<'_, '_> {
         let named = operands.iter().filter_map(Text::whole).filter(|word| !matches!(*word, "pop" | "apply"));
         let is_stash =
             |word: &str| word.starts_with("stash@{") || word.bytes().all(|byte| byte.is_ascii_digit());
-        let is_shared = self.repository().is_some_and(|found| found.own != found.common);
+        let is_shared = self.is_linked_worktree();
         match verb {
             // In a plain clone contained programs make stashes too.
             Some("pop" | "apply") => {
+                // A person is asked about a `pop`; an `apply` is not, and works in a sandbox.
                 let is_own = is_shared
+                    && (verb == Some("pop") || self.has_stashed())
                     && self.deciding_names("stash").is_some()
                     && operands.iter().all(Text::is_known)
                     && named.clone().all(is_stash);
-                if is_own { Source::Nowhere } else { Source::Commit }
+                if is_own { Source::Own } else { Source::Commit }
             }
             Some("branch" | "store" | "import") => Source::Commit,
             Some("list" | "show" | "drop" | "clear" | "create" | "export") => Source::Nowhere,
@@ -208,6 +232,50 @@ impl Interpreter<'_, '_> {
             _ if !is_shared => Source::Commit,
             _ => Source::Lost,
         }
+    }
+
+    /// Whether this call has stashed before.
+    fn has_stashed(&self) -> bool {
+        let is_stash = |run: &Run| run.program == "git" && run.sub.first().is_some_and(|sub| sub == "stash");
+        let stashes = |effect: &&Effect<'_>| matches!(effect, Effect::Run(run) if is_stash(run));
+        // One of them is this command.
+        self.report.effects().iter().filter(stashes).count() > 1
+    }
+
+    /// Whether all worktrees of the repository share their stashes with this one.
+    fn is_linked_worktree(&self) -> bool {
+        self.repository().is_some_and(|found| found.own != found.common)
+    }
+
+    /// `git read-tree`: names in the index that no file of the worktree has, and others that are missing from it. A stash later takes the index
+    /// for the last commit, and brings back what it lacks.
+    fn read_into_index(&mut self, reading: &Reading) {
+        if reading.options.iter().any(|given| given.name == "-n") {
+            return;
+        }
+        let is_to_worktree = reading.options.iter().any(|given| given.name == "-u");
+        if is_to_worktree {
+            self.doubts.change_files();
+        }
+        if is_to_worktree || self.is_linked_worktree() {
+            self.unknown(Gap::Doubt(Doubt::Members), "git read-tree");
+        }
+    }
+
+    /// Whether `git reset` takes another commit for the last one and leaves the files as they are. What that commit has and the files do not,
+    /// a stash brings back.
+    fn moves_head(&self, reading: &Reading, operands: &[Text], behind: Option<&[Text]>) -> bool {
+        // With paths it changes the index alone.
+        let [commit] = operands else { return false };
+        let is_there = |place: String| self.scene.world.look(Path::new(&place)).is_ok();
+        let is_path = match behind {
+            Some(behind) => behind.contains(commit),
+            // git refuses a word that is a file and a commit.
+            None => self.one_place(commit).is_some_and(is_there),
+        };
+        let is_to_worktree = reading.options.iter().any(|given| TO_WORKTREE.contains(&given.name));
+        let stays = matches!(commit.whole(), Some("HEAD" | "@"));
+        !is_to_worktree && !is_path && !stays && !self.is_fetched(commit)
     }
 
     /// Whether the notes of a merge or a rebase name a stash. A contained program may have written them, and the stash.
@@ -249,6 +317,25 @@ impl Interpreter<'_, '_> {
         is_remote && !is_shadowed && packed.len() < MAX_INDEX
     }
 
+    /// Where nothing was, git may have put a link.
+    fn bring_absent(&mut self) {
+        if let Some(top) = self.git_top() {
+            self.doubts.bring_link(&top, true);
+        }
+    }
+
+    /// Where the index has a link and the worktree has something else, git may have put the link.
+    fn bring_links_of_index(&mut self) {
+        let (Some(index), Some(top)) = (self.git_index(), self.git_top()) else { return };
+        for link in &index.links {
+            let place = format!("{top}/{link}");
+            let found = self.scene.world.look(Path::new(&place));
+            if !found.is_ok_and(|node| matches!(node.kind, toolgate_model::NodeKind::Link(_))) {
+                self.doubts.bring_link(&place, false);
+            }
+        }
+    }
+
     fn brought_from_index(&mut self, sub: &str, paths: &[Text], lost: bool) {
         if !paths.is_empty() && paths.iter().all(|path| self.is_plain_file(path)) {
             for path in paths {
@@ -283,15 +370,20 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The names in the index that may decide something; `None` where the command itself may have put others there, or
-    /// there are too many.
-    fn deciding_names(&mut self, sub: &str) -> Option<Vec<String>> {
+    /// How many commands of the call have put something else into the index.
+    fn index_changes(&self) -> usize {
         let changes = |effect: &&Effect<'_>| {
             matches!(effect, Effect::Run(run) if run.program == "git"
                 && !run.sub.first().is_some_and(|sub| KEEP_INDEX.contains(&sub.as_str())))
         };
+        self.report.effects().iter().filter(changes).count()
+    }
+
+    /// The names in the index that may decide something; `None` where the command itself may have put others there, or
+    /// there are too many.
+    fn deciding_names(&mut self, sub: &str) -> Option<Vec<String>> {
         // One of them is this command.
-        if self.report.effects().iter().filter(changes).count() > usize::from(sub != "stash") {
+        if self.index_changes() > usize::from(sub != "stash") {
             return None;
         }
         self.repository()?;

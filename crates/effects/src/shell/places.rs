@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use toolgate_model::{
-    Access, Effect, Gap, NodeKind, PathArg, Reach, Resolver, SecretName, Target, clean, secret_name,
+    Access, Doubt, Effect, Gap, NodeKind, PathArg, Reach, Resolver, SecretName, Target, clean, secret_name,
 };
 
 use super::bounds::Limit;
@@ -120,6 +120,14 @@ impl Interpreter<'_, '_> {
             }
             if access.changes() && reach != Reach::Below && !self.keeps_contents {
                 self.doubts.change_file(&place);
+            }
+            let is_absent = || {
+                let is_there =
+                    |place: &Path| self.state.disk.has_made(place) || self.scene.world.look(place).is_ok();
+                !is_there(Path::new(&place)) && self.state.written(&place).is_none()
+            };
+            if access != Access::Delete && self.doubts.may_be_brought(&place, is_absent) {
+                self.unknown(Gap::Doubt(Doubt::Members), "what git has put there may be a link");
             }
             if self.report.has_use(access, reach, &place, (self.assumes, self.in_git_data)) {
                 continue;
