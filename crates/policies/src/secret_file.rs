@@ -34,8 +34,9 @@
 //! such a place; everything that reads the file or copies its content (`source`, `cp`, `mv`, `ln`, `tar`, `base64`,
 //! redirections, `--env-file` of docker, code that opens it); a search that would come upon it (`grep -r`, `rg --hidden`,
 //! the hosts' own: looked for below the directory, up to 2,000 names, as the search's own options and `.gitignore`
-//! leave it); git, by name (`git show HEAD:.env`, `git blame .env`) and in passing (`git diff`, `git log -p`,
-//! `git show`, `git grep`, where the index has such a file).
+//! leave it); git, by name (`git show HEAD:.env`, `git blame .env`, a list for `git cat-file --batch`), by a pattern that picks
+//! it out (`git log -p -- '.e*'`), by the id of what the index has of it, and in passing (`git diff`, `git log -p`,
+//! `git show`, `git grep`, where the index has such a file; not a `git diff` of the files, where it is as the index has it).
 //! Does not see: secrets in files of other names, and copies; what project code reads; a file that
 //! git has only in its history and that the command does not name; directories that are copied or packed as a whole; a search of `/etc`,
 //! whose secrets only the administrator can read, or from above the home, which `outside-scope` closes in all profiles

@@ -242,7 +242,11 @@ impl Interpreter<'_, '_> {
                 self.scan_written();
             }
             Fixed::RepoRead => self.touch(Access::Search, Reach::Below, &Text::known(".")),
-            Fixed::RepoWrite => self.touch(Access::Write, Reach::Below, &Text::known(".")),
+            Fixed::RepoWrite => {
+                self.doubts.leave_to_git(true);
+                self.touch(Access::Write, Reach::Below, &Text::known("."));
+                self.doubts.leave_to_git(false);
+            }
             Fixed::RepoData => {
                 self.in_git_data = true;
                 self.touch(Access::Write, Reach::Below, &Text::known("."));

@@ -23,6 +23,9 @@ pub(super) struct Doubts {
     changed_any: bool,
     /// Directories in which git may have put a link where nothing was, and paths at which it may have put one.
     brought: BTreeSet<(String, bool)>,
+    /// Secret files of which `git diff` was taken to show nothing, since they are as the index has them.
+    unchanged: Vec<String>,
+    left_to_git: bool,
     /// Code whose text is not known has run in this shell: any variable may be its.
     lost_variables: bool,
     /// The call's text quotes what arithmetic would run: `a[$(…)]`.
@@ -69,6 +72,29 @@ impl Doubts {
     /// Files that were there are changed, and which of them is not known.
     pub(super) fn change_files(&mut self) {
         self.changed_any = true;
+    }
+
+    /// `git diff` shows nothing of this file, as long as the call changes neither it nor the index.
+    pub(super) fn take_for_unchanged(&mut self, place: &str) {
+        if self.unchanged.len() < MAX_CHANGED {
+            self.unchanged.push(place.to_owned());
+        }
+    }
+
+    /// The files that were taken for unchanged and are not, where the call has changed this. A loop may come back to the `git diff`.
+    pub(super) fn changed_after_all(&mut self, is_changed: impl Fn(&str) -> bool) -> Vec<String> {
+        if self.unchanged.is_empty() || self.left_to_git {
+            return Vec::new();
+        }
+        let (changed, unchanged) =
+            std::mem::take(&mut self.unchanged).into_iter().partition(|place| is_changed(place));
+        self.unchanged = unchanged;
+        changed
+    }
+
+    /// What is told next is that git may write any file, and which it does is told apart.
+    pub(super) fn leave_to_git(&mut self, is_left: bool) {
+        self.left_to_git = is_left;
     }
 
     /// git may have put a link at this place; `below`: anywhere below it where nothing was.

@@ -713,7 +713,8 @@ impl Interpreter<'_, '_> {
         self.draws_tracked();
         if let (Some(index), Some(top)) = (self.git_index(), self.git_top()) {
             let links = self.tracked_links_out(&index, &top);
-            let named = self.covered_by(&top, operands, index.secrets.iter().chain(&links));
+            let secrets = index.secrets.iter().map(|secret| &secret.name);
+            let named = self.covered_by(&top, operands, secrets.chain(&links));
             // Names are printed as seen from here.
             let here = match self.state.cwd.as_slice() {
                 [cwd] => cwd.to_string(),

@@ -54,7 +54,7 @@ const TAKE_AUTOSTASH: &[&str] = &[
 const AUTOSTASH: [&str; 3] = ["MERGE_AUTOSTASH", "rebase-apply/autostash", "rebase-merge/autostash"];
 
 /// Sub-commands behind which the index is what it was before, or what the worktree's files are.
-const KEEP_INDEX: &[&str] = &[
+pub(super) const KEEP_INDEX: &[&str] = &[
     "add",
     "archive",
     "blame",
@@ -368,6 +368,11 @@ impl Interpreter<'_, '_> {
                 self.touch_place(Access::Write, Reach::Met, place);
             }
         }
+    }
+
+    /// Whether the index is what it was before the call, or what the worktree's files are.
+    pub(super) fn keeps_index(&self) -> bool {
+        self.index_changes() == 0
     }
 
     /// How many commands of the call have put something else into the index.

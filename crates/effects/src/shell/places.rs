@@ -39,6 +39,16 @@ impl Located {
     }
 }
 
+/// Whether a use of a place may be one of a file.
+pub(super) fn covers(place: &str, reach: Reach, file: &str) -> bool {
+    let lies_in = |directory: &str| toolgate_model::below(directory.as_bytes(), file.as_bytes()).is_some();
+    match place.split_once('…') {
+        Some((known, _)) => lies_in(known.rsplit_once('/').map_or("/", |(directory, _)| directory)),
+        None if reach == Reach::Below => lies_in(place),
+        None => place == file,
+    }
+}
+
 impl Interpreter<'_, '_> {
     /// A file or directory is used.
     pub(super) fn touch(&mut self, access: Access, reach: Reach, path: &Text) {
@@ -120,6 +130,11 @@ impl Interpreter<'_, '_> {
             }
             if access.changes() && reach != Reach::Below && !self.keeps_contents {
                 self.doubts.change_file(&place);
+            }
+            if access.changes() && !self.in_git_data {
+                for file in self.doubts.changed_after_all(|file| covers(&place, reach, file)) {
+                    self.touch_place(Access::Search, Reach::Exact, file);
+                }
             }
             let is_absent = || {
                 let is_there =

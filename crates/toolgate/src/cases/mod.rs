@@ -470,15 +470,16 @@ fn world(case: &Case<'_>) -> Map {
     map
 }
 
-/// The names as an index of git has them, with nothing else in it. Those that are links are links there.
+/// The names as an index of git has them. Those that are links are links there. The id of the first is `0101…`, of the second `0202…`.
 fn index(names: &[String], is_link: impl Fn(&str) -> bool) -> Vec<u8> {
     let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
     let mut index = [&b"DIRC\0\0\0\x02"[..], &count.to_be_bytes()].concat();
-    for name in names {
+    for (name, id) in names.iter().zip(1..) {
         let mode: u32 = if is_link(name) { 0o120_000 } else { 0o100_644 };
         let length = u16::try_from(name.len().min(0xfff)).unwrap_or_default();
+        let (facts, id): ([u8; 12], [u8; 20]) = ([0; 12], [id; 20]);
         let entry =
-            [&[0; 24][..], &mode.to_be_bytes(), &[0; 32], &length.to_be_bytes(), name.as_bytes()].concat();
+            [&[0; 24][..], &mode.to_be_bytes(), &facts, &id, &length.to_be_bytes(), name.as_bytes()].concat();
         let fill = 8 - entry.len() % 8;
         index.extend(entry);
         index.extend(vec![0; fill]);

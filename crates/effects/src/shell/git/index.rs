@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use toolgate_model::{SecretName, may_hold_secrets, secret_name};
+use toolgate_model::{FileStamp, NodeKind, SecretName, may_hold_secrets, secret_name};
 
 use super::super::Interpreter;
 use super::super::evaluated::begins_code;
@@ -28,7 +28,7 @@ const REPOSITORY: u32 = 0o160_000;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Index {
     /// Files that hold secrets by their names, from the top of the work tree.
-    pub(in super::super) secrets: Vec<String>,
+    pub(in super::super) secrets: Vec<Secret>,
     /// Symbolic links.
     pub(in super::super) links: Vec<String>,
     /// Names that may decide for a host or for us, if all of them were read and there are not too many.
@@ -43,7 +43,48 @@ pub(in super::super) struct Index {
     pub(in super::super) has_more: bool,
 }
 
+/// A tracked file that holds secrets by its name.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(in super::super) struct Secret {
+    /// From the top of the work tree.
+    pub(in super::super) name: String,
+    /// The id of its content, in hexadecimal.
+    pub(in super::super) id: String,
+    /// What git has noted of the file, to see whether it has changed: its first forty bytes in an index.
+    facts: Vec<u8>,
+}
+
+impl Secret {
+    /// Whether git takes the file for what it was when it was added, and so shows no change of it. One that may have changed in the second in
+    /// which the index was written is looked into.
+    pub(in super::super) fn is_unchanged(&self, file: &FileStamp, index: &FileStamp) -> bool {
+        let low = |number: i64| u32::try_from(number & 0xffff_ffff).ok();
+        let noted = |at: usize| number(&self.facts, at);
+        let same = [
+            (0, low(file.changed.0)),
+            (4, low(file.changed.1)),
+            (8, low(file.modified.0)),
+            (12, low(file.modified.1)),
+            (20, u32::try_from(file.id.inode & 0xffff_ffff).ok()),
+            (36, u32::try_from(file.size).ok()),
+        ];
+        same.into_iter().all(|(at, is)| is.is_some() && noted(at) == is) && index.modified.0 > file.modified.0
+    }
+}
+
 impl Interpreter<'_, '_> {
+    /// Whether git takes a tracked secret file for unchanged.
+    pub(in super::super) fn is_unchanged(&self, secret: &Secret, place: &Path) -> bool {
+        let Some(directory) = self.git_directory() else { return false };
+        let world = self.scene.world;
+        match (world.look(place), world.stamp(place), world.stamp(&directory.join("index"))) {
+            (Ok(node), Ok(file), Ok(index)) => {
+                node.kind == NodeKind::File && secret.is_unchanged(&file, &index)
+            }
+            _ => false,
+        }
+    }
+
     /// The index of the repository here, read once for a call; `None` where there is none.
     pub(in super::super) fn git_index(&mut self) -> Option<Rc<Index>> {
         let directory = self.git_directory()?;
@@ -114,11 +155,7 @@ impl Index {
         self.has_more |= index.has_more;
         let extension = bytes.get(end..)?;
         let name = extension.strip_prefix(b"link")?.get(4..4 + id)?;
-        let mut file = "sharedindex.".to_owned();
-        for byte in name {
-            let _ = write!(file, "{byte:02x}");
-        }
-        Some(file)
+        Some(format!("sharedindex.{}", hex(name)))
     }
 }
 
@@ -139,10 +176,14 @@ impl Index {
             | flag(self.lacks_names, Self::LACKS_NAMES)
             | flag(self.names_code, Self::NAMES_CODE);
         let mut note = vec![flags];
-        let secrets = self.secrets.iter().map(|name| (Self::SECRET, name));
+        for secret in &self.secrets {
+            let line = format!("{} {} {}\0", secret.id, hex(&secret.facts), secret.name);
+            note.push(Self::SECRET);
+            note.extend_from_slice(line.as_bytes());
+        }
         let links = self.links.iter().map(|name| (Self::A_LINK, name));
         let deciding = self.deciding.iter().map(|name| (Self::DECIDING, name));
-        for (kind, name) in secrets.chain(links).chain(deciding) {
+        for (kind, name) in links.chain(deciding) {
             note.push(kind);
             note.extend_from_slice(name.as_bytes());
             note.push(0);
@@ -164,7 +205,12 @@ impl Index {
             let (kind, name) = name.strip_suffix(&[0])?.split_first()?;
             let name = std::str::from_utf8(name).ok()?.to_owned();
             match *kind {
-                Self::SECRET => index.secrets.push(name),
+                Self::SECRET => {
+                    let (id, rest) = name.split_once(' ')?;
+                    let (facts, name) = rest.split_once(' ')?;
+                    let facts = unhex(facts)?;
+                    index.secrets.push(Secret { name: name.to_owned(), id: id.to_owned(), facts });
+                }
                 Self::A_LINK => index.links.push(name),
                 Self::DECIDING => index.deciding.push(name),
                 _ => return None,
@@ -235,7 +281,15 @@ impl<'b> Entries<'b> {
             if may_hold_secrets(name) {
                 let text = String::from_utf8_lossy(name);
                 if secret_name(&text) == Some(SecretName::Settings) {
-                    keep(&mut index.secrets, &mut index.has_more, name);
+                    let id = at + Self::FACTS;
+                    let facts = self.bytes.get(at..id)?.to_vec();
+                    let id = hex(self.bytes.get(id..id + self.id)?);
+                    match std::str::from_utf8(name) {
+                        Ok(name) if index.secrets.len() < MAX_KEPT => {
+                            index.secrets.push(Secret { name: name.to_owned(), id, facts });
+                        }
+                        Ok(_) | Err(_) => index.has_more = true,
+                    }
                 }
             }
             at = next;
@@ -288,6 +342,18 @@ fn keep(kept: &mut Vec<String>, has_more: &mut bool, name: &[u8]) {
         Ok(name) if kept.len() < MAX_KEPT => kept.push(name.to_owned()),
         Ok(_) | Err(_) => *has_more = true,
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pair = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    (0..text.len()).step_by(2).map(pair).collect()
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
@@ -359,7 +425,9 @@ mod tests {
             for id in [20, 32] {
                 let bytes = index(version, id, &entries);
                 let (found, _) = taken(&bytes);
-                assert_eq!(found.secrets, [".env", "web/.env.local"], "{version}, {id}");
+                let secrets: Vec<&str> = found.secrets.iter().map(|secret| secret.name.as_str()).collect();
+                assert_eq!(secrets, [".env", "web/.env.local"], "{version}, {id}");
+                assert!(found.secrets.iter().all(|secret| secret.id == "07".repeat(id)), "{version}, {id}");
                 assert_eq!(found.links, ["way"]);
                 assert!(!found.has_repository && !found.has_more);
                 // What is cut off or mangled is not taken for all there is.
@@ -379,6 +447,10 @@ mod tests {
             lacks_names: true,
             names_code: true,
             secrets: vec![".env".into(), "a b/.env".into()],
+            secrets: vec![
+                Secret { name: ".env".into(), id: "07".repeat(20), facts: vec![0, 1, 255] },
+                Secret { name: "a b/.env".into(), id: "70".repeat(32), facts: vec![0; 40] },
+            ],
             links: vec!["way".into()],
             has_repository: true,
             has_more: false,
@@ -392,6 +464,32 @@ mod tests {
             }
         }
         assert_eq!(Index::of_note(b"\0xname\0"), None);
+    }
+
+    /// git's own test: times, number and length; and whether the file may have changed while the index was written.
+    #[test]
+    fn a_file_that_git_takes_for_unchanged_is() {
+        let facts = [10, 11, 8, 9, 3, 4, 0o100_644, 6, 7, 5_u32].map(u32::to_be_bytes).concat();
+        let secret = Secret { facts, ..Secret::default() };
+        let stamp = |inode, size, modified, changed| FileStamp {
+            id: toolgate_model::NodeId { device: 3, inode },
+            size,
+            modified,
+            changed,
+        };
+        let index = stamp(9, 9, (9, 0), (9, 0));
+        assert!(secret.is_unchanged(&stamp(4, 5, (8, 9), (10, 11)), &index));
+        for other in [
+            stamp(5, 5, (8, 9), (10, 11)),
+            stamp(4, 6, (8, 9), (10, 11)),
+            stamp(4, 5, (8, 8), (10, 11)),
+            stamp(4, 5, (8, 9), (10, 12)),
+            stamp(4, 5, (8, 9), (12, 11)),
+        ] {
+            assert!(!secret.is_unchanged(&other, &index));
+        }
+        assert!(!secret.is_unchanged(&stamp(4, 5, (8, 9), (10, 11)), &stamp(9, 9, (8, 99), (8, 99))));
+        assert!(!Secret::default().is_unchanged(&stamp(0, 0, (0, 0), (0, 0)), &index));
     }
 
     #[test]
