@@ -100,8 +100,12 @@ impl Interpreter<'_, '_> {
                 named |= self.shown_by_git(path, "");
             }
         }
-        if reading.sub.first() == Some(&"cat-file") {
-            self.objects_printed(reading, operands, &top);
+        match reading.sub.first() {
+            Some(&"cat-file") => self.objects_printed(reading, operands, &top),
+            // Copies that go by other names.
+            Some(&"unpack-file") if operands.iter().any(Text::has_any) => self.tracked_are_read(&top),
+            Some(&"checkout-index") if has_option(reading, &["-a", "--stdin"]) => self.tracked_are_read(&top),
+            _ => {}
         }
         // `git show HEAD:a` is that file and no change.
         let one_file = reading.sub.first() == Some(&"show")
@@ -215,6 +219,14 @@ impl Interpreter<'_, '_> {
             named = true;
         }
         named
+    }
+
+    /// Tells all tracked secret files as read.
+    fn tracked_are_read(&mut self, top: &str) {
+        let Some(index) = self.git_index() else { return };
+        for Secret { name, .. } in &index.secrets {
+            self.touch_place(Access::Read, Reach::Exact, format!("{top}/{name}"));
+        }
     }
 
     /// Tells the tracked secret files that a pattern picks out: `.e*`, and not `*` or `*.json`. Says whether there is one.
