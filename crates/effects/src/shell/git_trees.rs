@@ -29,9 +29,6 @@ enum Source {
     Own,
 }
 
-/// Options of `git reset` that have it write the files.
-const TO_WORKTREE: &[&str] = &["--hard", "--merge", "--keep"];
-
 /// Options that have git write what a commit has, although nothing else is asked for.
 const FORCED: &[&str] = &["-f", "--discard-changes", "-m", "--conflict"];
 
@@ -113,13 +110,6 @@ impl Interpreter<'_, '_> {
                 self.read_into_index(reading);
                 return;
             }
-            "reset"
-                if self.is_linked_worktree()
-                    && self.moves_head(reading, operands, separator.map(|_| behind.as_slice())) =>
-            {
-                self.unknown(Gap::Doubt(Doubt::Members), "git reset: a stash goes back to that commit");
-                return;
-            }
             // Each name of the index gets another beginning.
             "checkout-index" if reading.options.iter().any(|given| given.name == "--prefix") => {
                 self.unknown(Gap::Doubt(Doubt::Members), "git checkout-index");
@@ -172,7 +162,7 @@ impl Interpreter<'_, '_> {
                 let is_own = operands.len() == 1 && has(&["-b", "-B"]) && operands.iter().all(is_plain);
                 when(!is_own && !has(&["--no-checkout", "--orphan"]), Source::Commit)
             }
-            "reset" => when(has(TO_WORKTREE), Source::Commit),
+            "reset" => when(has(&["--hard", "--merge", "--keep"]), Source::Commit),
             "checkout-index" if has(&["--stdin", "-z"]) => Source::Commit,
             "checkout-index" => when(!has(&["--temp"]), Source::Index),
             "sparse-checkout" => Source::Index,
@@ -229,7 +219,7 @@ impl Interpreter<'_, '_> {
             Some("list" | "show" | "drop" | "clear" | "create" | "export") => Source::Nowhere,
             // What was put aside is taken back to the last commit, and a contained program may have said which that is. A sandbox can stash in a
             // plain clone. In a linked worktree it cannot, since all of them share the stash; there the index is taken for the last commit.
-            _ if !is_shared => Source::Commit,
+            _ if !is_shared || self.was_reset() => Source::Commit,
             _ => Source::Lost,
         }
     }
@@ -262,20 +252,27 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Whether `git reset` takes another commit for the last one and leaves the files as they are. What that commit has and the files do not,
-    /// a stash brings back.
-    fn moves_head(&self, reading: &Reading, operands: &[Text], behind: Option<&[Text]>) -> bool {
-        // With paths it changes the index alone.
-        let [commit] = operands else { return false };
-        let is_there = |place: String| self.scene.world.look(Path::new(&place)).is_ok();
-        let is_path = match behind {
-            Some(behind) => behind.contains(commit),
-            // git refuses a word that is a file and a commit.
-            None => self.one_place(commit).is_some_and(is_there),
+    /// Whether the last move of `HEAD` was a reset to a commit of this repository, which may have left the files as they are: `git reset --soft
+    /// HEAD~1`. A commit takes what the index has, and that is looked at.
+    fn was_reset(&self) -> bool {
+        let Some(repository) = self.repository() else { return false };
+        let log = self.scene.world.read(&repository.own.join("logs/HEAD"), MAX_INDEX).unwrap_or_default();
+        if log.len() >= MAX_INDEX {
+            return true;
+        }
+        let log = String::from_utf8_lossy(&log);
+        let moves = |line: &&str| {
+            let mut ids = line.split(' ');
+            let (from, to) = (ids.next().unwrap_or_default(), ids.next());
+            to.is_some_and(|to| to != from) && from.bytes().any(|byte| byte != b'0')
         };
-        let is_to_worktree = reading.options.iter().any(|given| TO_WORKTREE.contains(&given.name));
-        let stays = matches!(commit.whole(), Some("HEAD" | "@"));
-        !is_to_worktree && !is_path && !stays && !self.is_fetched(commit)
+        let Some(last) = log.lines().rev().find(moves) else { return false };
+        match last.split_once('\t').map(|(_, why)| why) {
+            None | Some("") => true,
+            Some(why) => {
+                why.strip_prefix("reset: moving to ").is_some_and(|to| !self.is_branch_of_remote(to))
+            }
+        }
     }
 
     /// Whether the notes of a merge or a rebase name a stash. A contained program may have written them, and the stash.
@@ -296,13 +293,19 @@ impl Interpreter<'_, '_> {
         if !self.report.effects().iter().any(fetches) || name.contains([':', '~', '^', '@', '*']) {
             return false;
         }
-        if name == "FETCH_HEAD" {
-            return true;
-        }
+        name == "FETCH_HEAD" || self.is_branch_of_remote(name)
+    }
+
+    /// Whether a name is that of a branch of a remote, and of nothing else.
+    fn is_branch_of_remote(&self, name: &str) -> bool {
         let Some(repository) = self.repository() else { return false };
+        let remote = name.split_once('/').map(|(remote, _)| remote);
         let Some(remote) = remote.filter(|remote| *remote != "refs" && !remote.is_empty()) else {
             return false;
         };
+        if name.contains([':', '~', '^', '@', '*']) {
+            return false;
+        }
         let is_there = |path: String| self.scene.world.look(&repository.common.join(path)).is_ok();
         let packed =
             self.scene.world.read(&repository.common.join("packed-refs"), MAX_INDEX).unwrap_or_default();
