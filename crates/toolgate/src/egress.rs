@@ -39,6 +39,9 @@ mod linux {
         refused: PipeReader,
     }
 
+    /// Variables that lead programs to a proxy.
+    const PROXIES: [&str; 5] = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"];
+
     impl Egress {
         /// Starts the proxy where a plan needs one, and has the plan lead to it. `caller`: whose records the connections are, and where.
         pub(crate) fn open(
@@ -50,7 +53,6 @@ mod linux {
                 return Ok(None);
             }
             // Nothing of a proxy that a person has for their own programs can be reached.
-            const PROXIES: [&str; 5] = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"];
             plan.environment.retain(|(name, _)| {
                 !name
                     .to_str()

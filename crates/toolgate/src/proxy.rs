@@ -63,7 +63,7 @@ fn run() -> io::Result<()> {
     fcntl_setfl(&refused, OFlags::NONBLOCK)?;
     let mut refused = fs::File::from(refused);
     let (note, notes) = sync_channel(MOST_UNWRITTEN);
-    let recorder = thread::spawn(move || record_all(caller, &notes));
+    let recorder = thread::spawn(move || record_all(caller.as_ref(), &notes));
     let tell = Box::new(move |event| match event {
         Event::Refused { host, port, why } => {
             let port = if port == 0 { String::new() } else { format!(":{port}") };
@@ -113,10 +113,10 @@ fn most_connections() -> usize {
 }
 
 /// Writes each connection into the log of its caller.
-fn record_all(caller: Option<(PathBuf, Caller)>, notes: &Receiver<Passed>) {
+fn record_all(caller: Option<&(PathBuf, Caller)>, notes: &Receiver<Passed>) {
     const PATIENCE: Duration = Duration::from_secs(5);
     for passed in notes {
-        let Some((state, caller)) = &caller else { continue };
+        let Some((state, caller)) = caller else { continue };
         let Some(host) = host(&caller.host) else { continue };
         let address = passed.address.map(|address| address.to_string()).unwrap_or_default();
         let draft = Draft::new(SystemTime::now(), host.id(), redact(CONNECTION))
