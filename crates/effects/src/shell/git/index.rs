@@ -446,7 +446,6 @@ mod tests {
             deciding: vec![".mcp.json".to_owned()],
             lacks_names: true,
             names_code: true,
-            secrets: vec![".env".into(), "a b/.env".into()],
             secrets: vec![
                 Secret { name: ".env".into(), id: "07".repeat(20), facts: vec![0, 1, 255] },
                 Secret { name: "a b/.env".into(), id: "70".repeat(32), facts: vec![0; 40] },
