@@ -46,8 +46,10 @@ impl Machine {
         }
         fs::create_dir_all(machine.binary.parent().unwrap()).unwrap();
         let built = Path::new(env!("CARGO_BIN_EXE_toolgate"));
+        // Copied by another program: a child that another test starts meanwhile would inherit a file of ours that is open for writing, and
+        // nobody could run it then.
         if fs::hard_link(built, &machine.binary).is_err() {
-            fs::copy(built, &machine.binary).unwrap();
+            assert!(Command::new("cp").args([built, machine.binary()]).status().unwrap().success());
         }
         let git = Command::new("git").args(["init", "-q"]).arg(machine.path("project")).status();
         assert!(git.unwrap().success());
